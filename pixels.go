@@ -1,0 +1,119 @@
+package microtome
+
+import (
+	"context"
+	"image"
+)
+
+// DataType is the type of one sample.
+type DataType uint8
+
+// The sample types. Only Uint8 leaves the CPU decoders.
+const (
+	Uint8 DataType = iota
+	Float16
+	BFloat16
+	Float32
+)
+
+// Pixels is a decoded image: rows of interleaved samples, in host or device
+// memory.
+//
+// It is reference counted: whoever got it from a call owns one reference and
+// calls Release once; Retain adds one. Reading is safe from many goroutines;
+// nobody writes to pixels that another may read.
+type Pixels interface {
+	Width() int
+	Height() int
+	Channels() int // 1 grey, 3 RGB, 4 RGBA (not premultiplied)
+	Type() DataType
+	// Device is "cpu", or the device that holds the memory, such as "nvidia:0".
+	Device() string
+	// Bytes is what it costs a cache to keep it.
+	Bytes() int64
+	// Host returns the rows when they lie in host memory; ok is false when
+	// they do not.
+	Host() (pix []byte, stride int, ok bool)
+	Retain()
+	Release()
+}
+
+// Priority orders the decode queue: viewers before samplers before background
+// work.
+type Priority uint8
+
+// The priorities, most urgent first.
+const (
+	PriorityViewer Priority = iota
+	PrioritySampler
+	PriorityBackground
+)
+
+// Job asks for the pixels of one tile.
+type Job struct {
+	Tile Tile
+	// Crop is the part wanted, in the tile's own pixels; empty means the whole
+	// visible part. The pixels of a crop equal those of the whole, bit for bit.
+	Crop image.Rectangle
+	// Reduce asks for 1/2, 1/4 or 1/8 of the size (as 1, 2, 3) by the codec's
+	// own scaling. For viewer tiles only; such pixels are not exact. The answer
+	// is ceil(n / 2^Reduce) on each side, and Crop must be empty.
+	Reduce int
+	// Dst, when not nil, receives the pixels (its size must fit) and is
+	// returned, retained, as the Result's.
+	Dst      Pixels
+	Priority Priority
+}
+
+// Result answers one Job. Exactly one of Pixels and Err is set.
+type Result struct {
+	Pixels Pixels
+	Err    error
+}
+
+// Decoder turns tiles into 8-bit grey or RGB pixels.
+//
+// DecodeBatch may be called at once by many; it blocks until every job has its
+// result, in order. Jobs fail alone: ErrCorrupt for a stream that libjpeg-turbo
+// would warn of, ErrUnsupported naming what it is, ErrLimit when its pixels
+// exceed the limit, ErrBusy when the queue is full, ctx's error when the caller
+// left before the job began. It is safe to ask again.
+type Decoder interface {
+	DecodeBatch(ctx context.Context, jobs []Job) []Result
+	// CanReduce says whether Job.Reduce is honoured for a codec.
+	CanReduce(c Codec) bool
+	// Name says what decodes: "libjpeg-turbo 2.1.5", for info and metrics.
+	Name() string
+	Close() error
+}
+
+// Format is an encoding of an answer.
+type Format uint8
+
+// The answer formats.
+const (
+	FormatJPEG Format = iota
+	FormatPNG
+	FormatWebP
+	FormatRaw // rows of samples, no header
+	FormatNPY
+)
+
+// EncodeOptions choose how pixels are encoded. The zero value is a good one.
+type EncodeOptions struct {
+	Format  Format
+	Quality int    // JPEG and WebP, 1 to 100; 0 means 80
+	ICC     []byte // embedded when not nil
+}
+
+// Encoder turns host pixels into an encoded image.
+//
+// Encode may be called at once by many. It returns ErrUnsupported for a format
+// that it was built without.
+type Encoder interface {
+	Encode(ctx context.Context, p Pixels, o EncodeOptions) ([]byte, error)
+	// CropJPEG cuts a stored JPEG tile to its visible part without decoding it
+	// (whole MCUs are kept bit for bit). It returns ErrUnsupported for what is
+	// no baseline JPEG.
+	CropJPEG(ctx context.Context, t Tile) ([]byte, error)
+}
