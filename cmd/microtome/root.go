@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes, part of the command line's contract.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// usageError is a failure of how the program was called. It ends with
+// exitUsage instead of exitFailed.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// usagef makes a usageError.
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...)}
+}
+
+// run is the whole program: it returns the exit code. When ctx ends, what runs
+// stops cleanly.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	started := false
+	root := newRoot(&started)
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintf(stderr, "microtome: %v\n", err)
+	var usage *usageError
+	if !started || errors.As(err, &usage) {
+		fmt.Fprintf(stderr, "Try '%s --help'.\n", cmd.CommandPath())
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// newRoot builds the command tree. started is set once a command's own work
+// begins: an error before that is the caller's (arguments, flags).
+func newRoot(started *bool) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "microtome",
+		Short:         "Serve whole-slide images straight from the scanner's files",
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown command %q", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
+	}
+	root.SetVersionTemplate("microtome {{.Version}}\n")
+	root.AddCommand(commands()...)
+	markStart(root, started)
+	return root
+}
+
+// commands lists the verbs in the order of the help.
+func commands() []*cobra.Command {
+	return []*cobra.Command{}
+}
+
+// markStart makes every command say when its own work begins.
+func markStart(c *cobra.Command, started *bool) {
+	if inner := c.RunE; inner != nil {
+		c.RunE = func(cmd *cobra.Command, args []string) error {
+			*started = true
+			return inner(cmd, args)
+		}
+	}
+	for _, sub := range c.Commands() {
+		markStart(sub, started)
+	}
+}
+
+// version says which build this is: the module's version or the commit, and
+// the Go that built it.
+func version() string {
+	v := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if info.Main.Version != "" {
+			v = info.Main.Version
+		}
+		if rev := buildSetting(info, "vcs.revision"); v == "(devel)" && len(rev) >= 12 {
+			v = "devel-" + rev[:12]
+		}
+	}
+	return fmt.Sprintf("%s (%s %s/%s)", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+func buildSetting(info *debug.BuildInfo, key string) string {
+	for _, s := range info.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
+}
