@@ -1,0 +1,61 @@
+# Microtome. `make` lists the targets. `make demo` and `make test` set up what
+# they need, system packages included (as root, or by sudo); a second run needs
+# no network.
+
+GO ?= go
+BUILD := .build
+BIN := bin/microtome
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+PY := $(BUILD)/venv/bin/python
+FUZZTIME ?= 20s
+
+.PHONY: help demo test build setup setup-test viewer check unit race nocgo browser pixels fuzz dist clean
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+demo: build ## set up, build, and serve a synthetic slide with the viewer open to a browser
+	$(BIN) serve --open
+
+test: setup-test build check unit race nocgo browser pixels fuzz ## set up and run all tests
+
+build: setup viewer ## the binary, bin/microtome
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/microtome
+
+setup: ## system packages to build (compiler, libjpeg-turbo, OpenJPEG, Node)
+	@scripts/setup build
+
+setup-test: ## more of them for the tests (Chromium, libvips), and OpenSlide 4.0.1 from PyPI
+	@scripts/setup test
+
+viewer: setup ## the viewer's pages, bundled from npm packages
+	@scripts/viewer
+
+check: ## formatting, vet, and the house limits
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
+	$(GO) vet ./...
+
+unit: ## every Go test but the browser's
+	MICROTOME_OPENSLIDE_PYTHON=$(abspath $(PY)) GOEXPERIMENT=cgocheck2 $(GO) test $$($(GO) list ./... | grep -v /browsertest)
+
+race: ## the packages that share memory between goroutines, under the race detector
+	$(GO) test -race ./cache/... ./decode/... ./library/... ./tiles/... ./web ./web/deepzoom
+
+nocgo: ## everything that must work without a C compiler
+	CGO_ENABLED=0 $(GO) build ./...
+	CGO_ENABLED=0 $(GO) test . ./cache/... ./formats/... ./library/... ./synth/... ./web/deepzoom
+
+browser: viewer ## the pages in a real headless Chromium
+	cd web/viewer && npm test --silent
+	MICROTOME_REQUIRE_BROWSER=1 $(GO) test -count=1 ./web/viewer/...
+
+pixels: build ## our pixels and properties against the real OpenSlide 4.0.1
+	scripts/pixels $(BIN) $(PY)
+
+fuzz: ## every fuzz target, FUZZTIME each
+	scripts/fuzz $(FUZZTIME)
+
+clean: ## what was built, caches of the build included
+	rm -rf bin dist $(BUILD) web/viewer/node_modules
+	find web/viewer/dist -mindepth 1 ! -name .gitkeep -delete 2>/dev/null || true
