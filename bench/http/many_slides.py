@@ -44,11 +44,11 @@ def main():
         root = os.path.join(folder, "slides")
         os.mkdir(root)
         seed = os.path.join(folder, "seed.svs")
-        subprocess.run([a.microtome, "synth", seed, "--width", "2000", "--height", "1500"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([a.microtome, "synth", seed, "--width", "1200", "--height", "900"], check=True, stdout=subprocess.DEVNULL)
         for i in range(a.slides):
             study = os.path.join(root, "study-%02d" % (i % 50))
             os.makedirs(study, exist_ok=True)
-            os.link(seed, os.path.join(study, "case-%05d.svs" % i))
+            shutil.copyfile(seed, os.path.join(study, "case-%05d.svs" % i))
         begin = time.perf_counter()
         processes.start("microtome", [a.microtome, "serve", root, "--listen", "127.0.0.1:%d" % PORT], PORT, "/healthz")
         print("started and healthy after        %7.1f ms" % ((time.perf_counter() - begin) * 1e3))
