@@ -76,6 +76,8 @@ func TestParseSlide(t *testing.T) {
 		{path: "d/a.svs/thumbnail", want: Slide{ID: "d/a.svs", Part: PartThumbnail}},
 		{path: "d/a.svs/associated/macro", want: Slide{ID: "d/a.svs", Part: PartAssociated, Name: "macro"}},
 		{path: "a.svs/associated/my%20name", want: Slide{ID: "a.svs", Part: PartAssociated, Name: "my name"}},
+		{path: "a.svs/associated/thumbnail", want: Slide{ID: "a.svs", Part: PartAssociated, Name: "thumbnail"}},
+		{path: "d%2Fassociated/thumbnail", want: Slide{ID: "d/associated", Part: PartThumbnail}},
 		{path: "a.svs/associated/", kind: microtome.ErrNotFound},
 		{path: "associated/label", want: Slide{ID: "associated/label"}},
 		{path: "levels/0/tiles/0/0", want: Slide{ID: "levels/0/tiles/0/0"}},

@@ -29,23 +29,26 @@ type Slide struct {
 
 // ParseSlide reads the escaped path that follows "/slides/". It matches from
 // the right, on the escaped text: a keyword counts only when it stands in plain
-// letters between plain slashes. So a folder may have any name, and a slide
-// whose own name is a keyword is reached by writing its '/' as %2F.
+// letters between plain slashes, and the longest suffix wins. So a folder may
+// have any name, and a slide whose own name is a keyword is reached by writing
+// its '/' as %2F.
 func ParseSlide(escaped string) (Slide, error) {
-	var s Slide
 	rest, last := cutLast(escaped)
+	if front, ok := trimSegment(rest, "associated"); ok {
+		return parseAssociated(front, last)
+	}
+	if s, ok, err := parseTile(rest, last); ok {
+		return s, err
+	}
+	var s Slide
 	switch {
-	case rest != "" && last == "region":
+	case rest == "":
+		rest = escaped
+	case last == "region":
 		s.Part = PartRegion
-	case rest != "" && last == "thumbnail":
+	case last == "thumbnail":
 		s.Part = PartThumbnail
 	default:
-		if front, ok := trimSegment(rest, "associated"); ok {
-			return parseAssociated(front, last)
-		}
-		if s, ok, err := parseTile(rest, last); ok {
-			return s, err
-		}
 		rest = escaped
 	}
 	var err error

@@ -1,0 +1,131 @@
+package web
+
+import (
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// routeID names a route in the log and the metrics.
+type routeID uint8
+
+const (
+	routeOther routeID = iota
+	routeGallery
+	routeView
+	routeAsset
+	routeDZI
+	routeDeepZoom
+	routeSlides
+	routeSlide
+	routeTile
+	routeRegion
+	routeAssociated
+	routeThumbnail
+	routeHealth
+	routeReady
+	routeMetrics
+	routeOpenAPI
+	routeCount
+)
+
+var routeNames = [routeCount]string{
+	"other", "gallery", "view", "asset", "dzi", "deepzoom", "slides", "slide", "tile",
+	"region", "associated", "thumbnail", "healthz", "readyz", "metrics", "openapi",
+}
+
+func (r routeID) String() string { return routeNames[r] }
+
+// statuses are the label values of status; whatever else is "other".
+var statuses = [...]int{200, 204, 303, 304, 308, 400, 401, 403, 404, 405, 413, 414, 415, 422, 499, 500, 502, 503}
+
+// metrics holds the counters of web in a registry of its own, resolved once so
+// that a request costs no look-up.
+type metrics struct {
+	registry *prometheus.Registry
+	page     http.Handler
+	inFlight prometheus.Gauge
+	byLabel  *prometheus.CounterVec
+	requests [routeCount][len(statuses) + 1]atomic.Pointer[prometheus.Counter]
+	seconds  [routeCount]prometheus.Observer
+	bytes    [routeCount]prometheus.Counter
+	answers  [len(madeNames) * 2]prometheus.Counter
+}
+
+func newMetrics(o Options) *metrics {
+	m := &metrics{registry: prometheus.NewRegistry()}
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "microtome_http_requests_total", Help: "Requests by route and status."}, []string{"route", "status"})
+	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "microtome_http_request_seconds", Help: "Time to answer, by route.",
+		Buckets: []float64{.0005, .002, .005, .02, .05, .2, .5, 2, 10}}, []string{"route"})
+	sent := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "microtome_http_sent_bytes_total", Help: "Bytes of answers' bodies, by route."}, []string{"route"})
+	answers := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "microtome_pixel_answers_total", Help: "Pixel answers by how they were made."}, []string{"made", "cache"})
+	m.inFlight = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "microtome_http_requests_in_flight", Help: "Requests being answered."})
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "microtome_build_info", Help: "1; the build in its label.",
+		ConstLabels: prometheus.Labels{"version": o.Version}})
+	build.Set(1)
+	m.registry.MustRegister(requests, seconds, sent, answers, m.inFlight, build,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		newStatsCollector(o))
+	for i := range routeCount {
+		name := i.String()
+		m.seconds[i] = seconds.WithLabelValues(name)
+		m.bytes[i] = sent.WithLabelValues(name)
+	}
+	for i, name := range madeNames {
+		m.answers[2*i] = answers.WithLabelValues(name, "miss")
+		m.answers[2*i+1] = answers.WithLabelValues(name, "hit")
+	}
+	m.byLabel = requests
+	m.page = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	return m
+}
+
+// done counts an answered request.
+func (m *metrics) done(x *exchange, took time.Duration) {
+	m.inFlight.Dec()
+	m.request(x.route, x.status).Inc()
+	m.seconds[x.route].Observe(took.Seconds())
+	if x.sent > 0 {
+		m.bytes[x.route].Add(float64(x.sent))
+	}
+	if x.made > 0 {
+		m.answers[x.made-1].Inc()
+	}
+}
+
+// request finds the counter of a route and a status; only pairs that occurred
+// have one.
+func (m *metrics) request(route routeID, status int) prometheus.Counter {
+	i := statusIndex(status)
+	cell := &m.requests[route][i]
+	if c := cell.Load(); c != nil {
+		return *c
+	}
+	label := "other"
+	if i < len(statuses) {
+		label = strconv.Itoa(status)
+	}
+	c := m.byLabel.WithLabelValues(route.String(), label)
+	cell.Store(&c)
+	return c
+}
+
+func statusIndex(status int) int {
+	for i, s := range statuses {
+		if s == status {
+			return i
+		}
+	}
+	return len(statuses)
+}

@@ -1,0 +1,332 @@
+package web
+
+import (
+	"fmt"
+	"image"
+	"net/http"
+	"strconv"
+
+	"github.com/microtome/microtome"
+	"github.com/microtome/microtome/library"
+	"github.com/microtome/microtome/tiles"
+	"github.com/microtome/microtome/web/route"
+)
+
+// madeNames are the ways an answer is made, as Microtome-Tile and the metrics
+// say it, in the order of tiles.Made.
+var madeNames = [...]string{"stored", "cropped", "rendered", "empty"}
+
+// engineNames are the engines of Microtome-Tile.
+var engineNames = [...]string{"none", "cpu", "gpu"}
+
+// madeHeaders are all values of Microtome-Tile, by made, engine and cache.
+var madeHeaders = func() (all [len(madeNames)][len(engineNames)][2][]string) {
+	for m, made := range madeNames {
+		for e, engine := range engineNames {
+			for c, cache := range [...]string{"miss", "hit"} {
+				all[m][e][c] = []string{made + "; engine=" + engine + "; cache=" + cache}
+			}
+		}
+	}
+	return all
+}()
+
+// contentTypes are by microtome.Format.
+var contentTypes = [...][]string{
+	microtome.FormatJPEG: {"image/jpeg"},
+	microtome.FormatPNG:  {"image/png"},
+	microtome.FormatWebP: {"image/webp"},
+	microtome.FormatRaw:  {"application/octet-stream"},
+	microtome.FormatNPY:  {"application/x-npy"},
+}
+
+// formatOf maps the grammar's name of a format, "" being JPEG.
+func formatOf(name string) microtome.Format {
+	switch name {
+	case "png":
+		return microtome.FormatPNG
+	case "webp":
+		return microtome.FormatWebP
+	case "raw":
+		return microtome.FormatRaw
+	case "npy":
+		return microtome.FormatNPY
+	}
+	return microtome.FormatJPEG
+}
+
+// opened is a slide in use by one request.
+type opened struct {
+	handle *library.Handle
+	slide  microtome.Slide
+	info   *microtome.Info
+	tag    string
+}
+
+// open acquires a slide with its tag. The caller releases the handle.
+func (s *server) open(x *exchange, r *http.Request, id string) (opened, error) {
+	x.slideID = id
+	h, err := s.opt.Library.Acquire(r.Context(), id)
+	if err != nil {
+		return opened{}, err
+	}
+	o := opened{handle: h, slide: h.Slide()}
+	o.info = o.slide.Info()
+	if o.tag, err = s.states.tag(r.Context(), id, o.slide); err != nil {
+		h.Release()
+		return opened{}, err
+	}
+	return o, nil
+}
+
+// fresh sets the cache headers of an answer whose canonical form is given, and
+// says whether the client has it already (then 304 is written).
+func (s *server) fresh(x *exchange, r *http.Request, o opened, canonical []byte, p *route.Pixels) bool {
+	etag := entityTag(o.tag, canonical)
+	h := x.Header()
+	x.set("Etag", etag)
+	h["Cache-Control"] = s.control[0]
+	if p.VersionSeen && p.Version == o.info.Generation.ID {
+		h["Cache-Control"] = s.control[1]
+	}
+	if !matches(r, etag) {
+		return false
+	}
+	x.WriteHeader(http.StatusNotModified)
+	return true
+}
+
+// canonical starts the canonical form of a query: the kind of answer, then the
+// parameters that change its pixels, each in one spelling.
+func canonical(b []byte, kind byte, p *route.Pixels) []byte {
+	b = append(b, kind, byte(formatOf(p.Format)), byte(p.Quality))
+	for _, n := range [...]int{p.C, p.Z, p.T} {
+		b = appendInt(b, int64(n))
+	}
+	if c := p.Background; c != nil {
+		b = append(b, 'b', c.R, c.G, c.B)
+	}
+	if p.EmbedICC {
+		b = append(b, 'i')
+	}
+	if p.Bounds {
+		b = append(b, 'o')
+	}
+	return append(b, ';')
+}
+
+func appendInt(b []byte, n int64) []byte {
+	return append(strconv.AppendInt(b, n, 10), ',')
+}
+
+// pixelOptions checks the plane against the slide and maps the rest.
+func pixelOptions(info *microtome.Info, p *route.Pixels) (tiles.PixelOptions, error) {
+	o := tiles.PixelOptions{
+		C: p.C, Z: p.Z, T: p.T, Format: formatOf(p.Format), Quality: p.Quality,
+		Background: p.Background, Priority: microtome.PriorityViewer,
+	}
+	if p.EmbedICC {
+		o.ICC = "embed"
+	}
+	n := info.Planes
+	if p.C >= max(n.C, 1) || p.Z >= max(n.Z, 1) || p.T >= max(n.T, 1) {
+		return o, fmt.Errorf("plane c=%d z=%d t=%d: %w", p.C, p.Z, p.T, microtome.ErrNotFound)
+	}
+	return o, nil
+}
+
+// write sends a pixel answer.
+func (s *server) write(x *exchange, r *http.Request, a tiles.Answer) error {
+	h := x.Header()
+	h["Content-Type"] = contentTypes[a.Format]
+	made, engine, hit := int(a.Made), 0, 0
+	switch a.Engine {
+	case "cpu":
+		engine = 1
+	case "gpu":
+		engine = 2
+	}
+	if a.CacheHit {
+		hit = 1
+	}
+	h["Microtome-Tile"] = madeHeaders[made][engine][hit]
+	x.made = int8(2*made + hit + 1)
+	if a.Preview {
+		// The final picture will have the same address.
+		h["Cache-Control"] = headerNoStore
+		delete(h, "Etag")
+	}
+	if a.Format == microtome.FormatRaw {
+		x.set("Microtome-Shape", strconv.Itoa(a.Height)+","+strconv.Itoa(a.Width)+","+strconv.Itoa(a.Channels))
+	}
+	return x.body(r, http.StatusOK, a.Body)
+}
+
+// scaleHeader says what scale an answer has.
+func scaleHeader(a tiles.Answer) string {
+	b := make([]byte, 0, 80)
+	b = append(b, "level="...)
+	b = strconv.AppendInt(b, int64(a.Level), 10)
+	b = append(b, "; downsample="...)
+	b = strconv.AppendFloat(b, a.Downsample, 'g', -1, 64)
+	if a.MPP != nil {
+		b = append(b, "; mpp-x="...)
+		b = strconv.AppendFloat(b, a.MPP.X, 'g', -1, 64)
+		b = append(b, "; mpp-y="...)
+		b = strconv.AppendFloat(b, a.MPP.Y, 'g', -1, 64)
+	}
+	return string(b)
+}
+
+// region answers /slides/{id}/region.
+func (s *server) region(x *exchange, r *http.Request, id string) error {
+	q, err := route.ParseRegion(r.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	if err := s.negotiate(x, r, &q.Pixels); err != nil {
+		return err
+	}
+	if int64(q.Width)*int64(q.Height) > s.opt.MaxPixels {
+		return fmt.Errorf("%d x %d pixels, of at most %d: %w", q.Width, q.Height, s.opt.MaxPixels, microtome.ErrLimit)
+	}
+	o, err := s.open(x, r, id)
+	if err != nil {
+		return err
+	}
+	defer o.handle.Release()
+	want := tiles.Region{L0X: q.L0X, L0Y: q.L0Y, Width: q.Width, Height: q.Height,
+		Scale: tiles.Scale{Kind: scaleKinds[q.Scale], Value: q.Value, Tolerance: q.Tolerance}}
+	if q.Scale == route.ScaleLevel && int(q.Value) >= len(o.info.Levels) {
+		return fmt.Errorf("level %d: %w", int(q.Value), microtome.ErrNotFound)
+	}
+	if q.Pixels.Bounds {
+		at := origin(o.info)
+		want.L0X, want.L0Y = want.L0X+int64(at.X), want.L0Y+int64(at.Y)
+	}
+	po, err := pixelOptions(o.info, &q.Pixels)
+	if err != nil {
+		return err
+	}
+	var buf [160]byte
+	b := canonical(buf[:0], 'r', &q.Pixels)
+	for _, n := range [...]int64{q.L0X, q.L0Y, int64(q.Width), int64(q.Height), int64(q.Scale)} {
+		b = appendInt(b, n)
+	}
+	b = strconv.AppendFloat(b, q.Value, 'g', -1, 64)
+	b = append(b, ',')
+	b = strconv.AppendFloat(b, q.Tolerance, 'g', -1, 64)
+	if s.fresh(x, r, o, b, &q.Pixels) {
+		return nil
+	}
+	a, err := s.opt.Reader.Region(r.Context(), o.slide, want, po)
+	if err != nil {
+		return err
+	}
+	x.set("Microtome-Scale", scaleHeader(a))
+	return s.write(x, r, a)
+}
+
+var scaleKinds = [...]tiles.ScaleKind{
+	route.ScaleLevel: tiles.ByLevel, route.ScaleMPP: tiles.ByMPP,
+	route.ScaleMagnification: tiles.ByMagnification, route.ScaleDownsample: tiles.ByDownsample,
+}
+
+// origin is where origin=bounds counts from: the slide's own corner when it
+// states no bounds.
+func origin(info *microtome.Info) image.Point {
+	if info.Bounds == nil {
+		return image.Point{}
+	}
+	return info.Bounds.Min
+}
+
+// negotiate fills in the format from Accept when the query names none.
+func (s *server) negotiate(x *exchange, r *http.Request, p *route.Pixels) error {
+	if p.Format != "" {
+		return nil
+	}
+	x.addVary(headerAccept)
+	var accept string
+	switch lines := r.Header["Accept"]; len(lines) {
+	case 0:
+	case 1:
+		accept = lines[0]
+	default:
+		for i, l := range lines {
+			if i > 0 {
+				accept += ","
+			}
+			accept += l
+		}
+	}
+	var err error
+	p.Format, err = route.FormatOf(accept)
+	return err
+}
+
+// parsePixels reads the parameters of a route that takes no others than these
+// and those that extra knows. Others are refused.
+func parsePixels(raw string, p *route.Pixels, extra func(key, value string) (bool, error)) error {
+	return route.EachParam(raw, func(key, value string) error {
+		known, err := p.Set(key, value)
+		if !known && err == nil && extra != nil {
+			known, err = extra(key, value)
+		}
+		if !known && err == nil {
+			err = route.ErrUnknown(key)
+		}
+		return err
+	})
+}
+
+// storedTile answers /slides/{id}/levels/{level}/tiles/{col}/{row}: the stored
+// bytes, or its pixels in the format asked for.
+func (s *server) storedTile(x *exchange, r *http.Request, p route.Slide) error {
+	var q route.Pixels
+	if err := parsePixels(r.URL.RawQuery, &q, nil); err != nil {
+		return err
+	}
+	if err := s.negotiate(x, r, &q); err != nil {
+		return err
+	}
+	o, err := s.open(x, r, p.ID)
+	if err != nil {
+		return err
+	}
+	defer o.handle.Release()
+	if p.Level >= len(o.info.Levels) {
+		return fmt.Errorf("level %d: %w", p.Level, microtome.ErrNotFound)
+	}
+	if g := o.info.Levels[p.Level]; p.Col >= g.Cols || p.Row >= g.Rows {
+		return fmt.Errorf("level %d: tile %d,%d: %w", p.Level, p.Col, p.Row, microtome.ErrNotFound)
+	}
+	po, err := pixelOptions(o.info, &q)
+	if err != nil {
+		return err
+	}
+	stored := q == route.Pixels{C: q.C, Z: q.Z, T: q.T, Version: q.Version, VersionSeen: q.VersionSeen}
+	kind := byte('p')
+	if stored {
+		kind = 's'
+	}
+	var buf [96]byte
+	b := canonical(buf[:0], kind, &q)
+	for _, n := range [...]int{p.Level, p.Col, p.Row} {
+		b = appendInt(b, int64(n))
+	}
+	if s.fresh(x, r, o, b, &q) {
+		return nil
+	}
+	plane := o.info.Planes.Index(q.C, q.Z, q.T)
+	var a tiles.Answer
+	if stored {
+		a, err = s.opt.Reader.Stored(r.Context(), o.slide, p.Level, plane, p.Col, p.Row)
+	} else {
+		a, err = s.opt.Reader.StoredPixels(r.Context(), o.slide, p.Level, plane, p.Col, p.Row, po)
+	}
+	if err != nil {
+		return err
+	}
+	return s.write(x, r, a)
+}
