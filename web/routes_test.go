@@ -54,6 +54,7 @@ func TestH10Statuses(t *testing.T) {
 	s := newSite(t, []string{"unsupported.svs", "corrupt.svs"}, nil)
 	s.put(t, "unsupported.svs", "unsupported")
 	s.put(t, "corrupt.svs", "corrupt")
+	s.list(t, "")
 	const rect = "x=0&y=0&width=9&height=9"
 	for _, c := range []struct {
 		target string

@@ -283,3 +283,19 @@ func want(t *testing.T, what string, w *httptest.ResponseRecorder, status int, c
 		t.Errorf("%s: error headers %v", what, w.Header())
 	}
 }
+
+// list asks for /slides until the folders have been read.
+func (s *site) list(t *testing.T, query string) listJSON {
+	t.Helper()
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		w := s.get("/slides" + query)
+		want(t, "list "+query, w, http.StatusOK, "")
+		var l listJSON
+		if err := json.Unmarshal(w.Body.Bytes(), &l); err != nil {
+			t.Fatal(err)
+		}
+		if !l.Scanning || time.Since(began) > 10*time.Second {
+			return l
+		}
+	}
+}
