@@ -16,6 +16,7 @@ import (
 
 func TestRoutesAnswer(t *testing.T) {
 	s := newSite(t, nil, nil)
+	s.list(t, "")
 	for target, kind := range map[string]string{
 		"/": "text/html; charset=utf-8", "/view/a.svs": "text/html; charset=utf-8",
 		"/slides": "application/json", "/slides/a.svs": "application/json", "/openapi.json": "application/json",

@@ -284,7 +284,7 @@ func want(t *testing.T, what string, w *httptest.ResponseRecorder, status int, c
 	}
 }
 
-// list asks for /slides until the folders have been read.
+// list asks for /slides until the folders have been read and the slides checked.
 func (s *site) list(t *testing.T, query string) listJSON {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(time.Millisecond) {
@@ -294,8 +294,15 @@ func (s *site) list(t *testing.T, query string) listJSON {
 		if err := json.Unmarshal(w.Body.Bytes(), &l); err != nil {
 			t.Fatal(err)
 		}
-		if !l.Scanning || time.Since(began) > 10*time.Second {
+		open := l.Scanning
+		for _, e := range l.Slides {
+			open = open || !e.Checked
+		}
+		if !open {
 			return l
+		}
+		if time.Since(began) > 10*time.Second {
+			t.Fatalf("%s: never settled: %+v", query, l)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -30,7 +31,7 @@ type stateKey struct{ id, generation string }
 // slideState is one state of one slide's file.
 type slideState struct {
 	mu  sync.Mutex
-	tag string // the slide's part of every ETag, once known
+	tag atomic.Pointer[string] // the slide's part of every ETag, once known
 }
 
 func newSlideStates(encoder string) (*slideStates, error) {
@@ -51,10 +52,13 @@ func (c *slideStates) tag(ctx context.Context, id string, s microtome.Slide) (st
 			st = prev
 		}
 	}
+	if tag := st.tag.Load(); tag != nil {
+		return *tag, nil
+	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.tag != "" {
-		return st.tag, nil
+	if tag := st.tag.Load(); tag != nil {
+		return *tag, nil
 	}
 	content, err := s.ContentID(ctx)
 	if err != nil {
@@ -64,8 +68,9 @@ func (c *slideStates) tag(ctx context.Context, id string, s microtome.Slide) (st
 		// Nothing names the content: this copy's own state has to do.
 		content = "generation " + gen.ID
 	}
-	st.tag = stateTag(content, gen, c.encoder)
-	return st.tag, nil
+	tag := stateTag(content, gen, c.encoder)
+	st.tag.Store(&tag)
+	return tag, nil
 }
 
 func stateTag(content string, gen microtome.Generation, encoder string) string {
