@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"image"
 	"net/http"
 
 	"github.com/microtome/microtome"
@@ -37,18 +38,14 @@ func parseZoomQuery(raw string) (q zoomQuery, err error) {
 		}
 		return err
 	})
-	if err == nil && q.Bounds {
-		// A tile must not depend on bounds that another client knows nothing of.
-		err = fmt.Errorf("origin=bounds is not offered by Deep Zoom: %w", microtome.ErrMalformed)
-	}
 	return q, err
 }
 
 // pyramid is the virtual pyramid that a query asks for.
 func (s *server) pyramid(info *microtome.Info, q *zoomQuery) (deepzoom.Pyramid, error) {
-	g := info.Levels[0].Grid
-	p := deepzoom.Pyramid{Width: g.Width, Height: g.Height}
-	p.Tile, p.Overlap = deepzoom.Default(g)
+	f := frame(info, q.Bounds)
+	p := deepzoom.Pyramid{Width: int64(f.Dx()), Height: int64(f.Dy())}
+	p.Tile, p.Overlap = deepzoom.Default(info.Levels[0].Grid)
 	if q.tileSeen {
 		p.Tile = q.tile
 	}
@@ -56,7 +53,7 @@ func (s *server) pyramid(info *microtome.Info, q *zoomQuery) (deepzoom.Pyramid, 
 		p.Overlap = q.overlap
 	}
 	side := int64(p.Tile) + 2*int64(p.Overlap)
-	if min(side, g.Width)*min(side, g.Height) > s.opt.MaxPixels {
+	if min(side, p.Width)*min(side, p.Height) > s.opt.MaxPixels {
 		return p, fmt.Errorf("tiles of %d pixels a side: %w", side, microtome.ErrLimit)
 	}
 	return p, nil
@@ -131,9 +128,24 @@ func (s *server) zoomTile(x *exchange, r *http.Request, o opened, z deepzoom.Pyr
 	if s.fresh(x, r, o, b, &q.Pixels) {
 		return nil
 	}
-	a, err := s.opt.Reader.View(r.Context(), o.slide, tiles.View(cell), po)
+	var a tiles.Answer
+	if q.Bounds && o.info.Bounds != nil {
+		a, err = s.opt.Reader.Region(r.Context(), o.slide, cellRegion(cell, *o.info.Bounds), po)
+	} else {
+		a, err = s.opt.Reader.View(r.Context(), o.slide, tiles.View(cell), po)
+	}
 	if err != nil {
 		return err
 	}
 	return s.write(x, r, a)
+}
+
+// cellRegion is a tile of the pyramid of a part of the slide. The part's corner
+// lies anywhere in a stored tile, so such tiles are always rendered.
+func cellRegion(c deepzoom.Cell, part image.Rectangle) tiles.Region {
+	down := int64(c.Downsample)
+	return tiles.Region{
+		L0X: int64(part.Min.X) + int64(c.Rect.Min.X)*down, L0Y: int64(part.Min.Y) + int64(c.Rect.Min.Y)*down,
+		Width: c.Rect.Dx(), Height: c.Rect.Dy(), Scale: tiles.Scale{Kind: tiles.ByDownsample, Value: c.Downsample},
+	}
 }

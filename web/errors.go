@@ -67,6 +67,9 @@ var kinds = [...]struct {
 // explain is the one place where an error becomes a status. id is the slide's,
 // "" when none is known; no answer ever holds a file's path.
 func explain(err error, id string) failure {
+	if err == nil {
+		return failure{status: http.StatusOK}
+	}
 	var own *webError
 	if errors.As(err, &own) {
 		return failure{own.status, own.code, own.message}

@@ -178,6 +178,9 @@ func scaleHeader(a tiles.Answer) string {
 	return string(b)
 }
 
+// errOrigin refuses origin=bounds where nothing is counted from an origin.
+var errOrigin = fmt.Errorf("origin=bounds has no meaning here: %w", microtome.ErrMalformed)
+
 // region answers /slides/{id}/region.
 func (s *server) region(x *exchange, r *http.Request, id string) error {
 	q, err := route.ParseRegion(r.URL.RawQuery)
@@ -196,14 +199,12 @@ func (s *server) region(x *exchange, r *http.Request, id string) error {
 	}
 	defer o.handle.Release()
 	want := tiles.Region{L0X: q.L0X, L0Y: q.L0Y, Width: q.Width, Height: q.Height,
-		Scale: tiles.Scale{Kind: scaleKinds[q.Scale], Value: q.Value, Tolerance: q.Tolerance}}
+		Scale: tiles.Scale{Kind: scaleKinds[q.Scale], Value: q.Value, Tolerance: q.Pixels.Tolerance}}
 	if q.Scale == route.ScaleLevel && int(q.Value) >= len(o.info.Levels) {
 		return fmt.Errorf("level %d: %w", int(q.Value), microtome.ErrNotFound)
 	}
-	if q.Pixels.Bounds {
-		at := origin(o.info)
-		want.L0X, want.L0Y = want.L0X+int64(at.X), want.L0Y+int64(at.Y)
-	}
+	at := frame(o.info, q.Pixels.Bounds).Min
+	want.L0X, want.L0Y = want.L0X+int64(at.X), want.L0Y+int64(at.Y)
 	po, err := pixelOptions(o.info, &q.Pixels)
 	if err != nil {
 		return err
@@ -215,7 +216,7 @@ func (s *server) region(x *exchange, r *http.Request, id string) error {
 	}
 	b = strconv.AppendFloat(b, q.Value, 'g', -1, 64)
 	b = append(b, ',')
-	b = strconv.AppendFloat(b, q.Tolerance, 'g', -1, 64)
+	b = strconv.AppendFloat(b, q.Pixels.Tolerance, 'g', -1, 64)
 	if s.fresh(x, r, o, b, &q.Pixels) {
 		return nil
 	}
@@ -232,13 +233,13 @@ var scaleKinds = [...]tiles.ScaleKind{
 	route.ScaleMagnification: tiles.ByMagnification, route.ScaleDownsample: tiles.ByDownsample,
 }
 
-// origin is where origin=bounds counts from: the slide's own corner when it
-// states no bounds.
-func origin(info *microtome.Info) image.Point {
-	if info.Bounds == nil {
-		return image.Point{}
+// frame is the part of level 0 that origin= counts in: the whole slide, or its
+// bounds when it states some.
+func frame(info *microtome.Info, bounds bool) image.Rectangle {
+	if bounds && info.Bounds != nil {
+		return *info.Bounds
 	}
-	return info.Bounds.Min
+	return image.Rect(0, 0, int(info.Levels[0].Width), int(info.Levels[0].Height))
 }
 
 // negotiate fills in the format from Accept when the query names none.
@@ -287,6 +288,9 @@ func (s *server) storedTile(x *exchange, r *http.Request, p route.Slide) error {
 	if err := parsePixels(r.URL.RawQuery, &q, nil); err != nil {
 		return err
 	}
+	if q.Bounds {
+		return errOrigin
+	}
 	if err := s.negotiate(x, r, &q); err != nil {
 		return err
 	}
@@ -305,7 +309,7 @@ func (s *server) storedTile(x *exchange, r *http.Request, p route.Slide) error {
 	if err != nil {
 		return err
 	}
-	stored := q == route.Pixels{C: q.C, Z: q.Z, T: q.T, Version: q.Version, VersionSeen: q.VersionSeen}
+	stored := q == route.Pixels{C: q.C, Z: q.Z, T: q.T, Tolerance: q.Tolerance, Version: q.Version, VersionSeen: q.VersionSeen}
 	kind := byte('p')
 	if stored {
 		kind = 's'

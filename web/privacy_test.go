@@ -41,6 +41,19 @@ func TestPropertiesAreFiltered(t *testing.T) {
 	}
 }
 
+// A slide whose quickhash cannot be read is still described.
+func TestUnreadableProperties(t *testing.T) {
+	s := newSite(t, []string{"c.svs", "d.svs"}, nil)
+	s.put(t, "c.svs", "no properties")
+	s.put(t, "d.svs", "no source")
+	w := s.get("/slides/c.svs")
+	want(t, "corrupt", w, 200, "")
+	if body := w.Body.String(); !strings.Contains(body, `"warnings":["properties: level 1: tile 0,0: corrupt"]`) || !strings.Contains(body, `"properties":{}`) {
+		t.Error(body)
+	}
+	want(t, "no source", s.get("/slides/d.svs"), 502, "source_failed")
+}
+
 func TestLogHoldsNoNames(t *testing.T) {
 	names := []string{"Jane Roe/S09-123.svs"}
 	ask := func(s *site) string {

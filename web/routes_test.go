@@ -71,7 +71,9 @@ func TestH10Statuses(t *testing.T) {
 		{"/deepzoom/a.svs_files/10/-1_0.jpg", 404, "not_found"}, {"/deepzoom/a.svs_files/x/0_0.jpg", 400, "malformed"},
 		{"/deepzoom/a.svs_files/10/0_x.jpg", 400, "malformed"}, {"/deepzoom/a.svs_files/10/0_0.gif", 415, "unsupported"},
 		{"/deepzoom/a.svs.dzi?tile=0", 400, "malformed"}, {"/deepzoom/a.svs.dzi?overlap=-1", 400, "malformed"},
-		{"/deepzoom/a.svs.dzi?origin=bounds", 400, "malformed"}, {"/deepzoom/a.svs.dzi?format=raw", 415, "unsupported"},
+		{"/slides/a.svs/levels/0/tiles/0/0?origin=bounds", 400, "malformed"},
+		{"/slides/a.svs/associated/thumbnail?origin=bounds", 400, "malformed"}, {"/slides/a.svs/thumbnail?mpp_tolerance=x", 400, "malformed"},
+		{"/deepzoom/a.svs.dzi?format=raw", 415, "unsupported"},
 		{"/deepzoom/a.svs.dzi?tile=9999999", 413, "over_limit"}, {"/deepzoom/a.svs_files/10/0_0.jpg?c=1", 404, "not_found"},
 		{"/slides/a.svs/levels/2/tiles/0/0", 404, "not_found"}, {"/slides/a.svs/levels/0/tiles/5/0", 404, "not_found"},
 		{"/slides/a.svs/levels/0/tiles/0/3", 404, "not_found"}, {"/slides/a.svs/levels/0/tiles/x/0", 400, "malformed"},
@@ -164,6 +166,11 @@ func TestReaderIsAskedFor(t *testing.T) {
 			Options: tiles.PixelOptions{ICC: "embed", Quality: 91}}},
 		{"/slides/a.svs/region?x=1&y=2&width=9&height=10&level=1&origin=bounds", call{Op: "region",
 			Region: tiles.Region{L0X: 101, L0Y: 52, Width: 9, Height: 10, Scale: tiles.Scale{Kind: tiles.ByLevel, Value: 1}}}},
+		{"/slides/a.svs/levels/1/tiles/1/0?origin=slide&mpp_tolerance=.1&icc=none&image=0", call{Op: "stored", Level: 1, Col: 1}},
+		{"/deepzoom/a.svs_files/9/1_1.jpg?origin=bounds&tile=254&overlap=1", call{Op: "region", // of 800x600 at 100,50: 400x300
+			Region: tiles.Region{L0X: 100 + 2*253, L0Y: 50 + 2*253, Width: 147, Height: 47, Scale: tiles.Scale{Kind: tiles.ByDownsample, Value: 2}}}},
+		{"/slides/a.svs/thumbnail?origin=bounds&size=200", call{Op: "region",
+			Region: tiles.Region{L0X: 100, L0Y: 50, Width: 200, Height: 150, Scale: tiles.Scale{Kind: tiles.ByDownsample, Value: 4}}}},
 		{"/slides/a.svs/associated/label?format=png", call{Op: "associated", Name: "label", Options: tiles.PixelOptions{Format: microtome.FormatPNG}}},
 		{"/slides/a.svs/thumbnail", call{Op: "thumbnail", Size: 256}},
 		{"/slides/a.svs/thumbnail?size=33", call{Op: "thumbnail", Size: 33}},
@@ -176,6 +183,19 @@ func TestReaderIsAskedFor(t *testing.T) {
 		c.want.Slide = got.Slide
 		if got != c.want {
 			t.Errorf("%s:\n got %+v\nwant %+v", c.target, got, c.want)
+		}
+	}
+}
+
+func TestDescriptors(t *testing.T) {
+	s := newSite(t, nil, nil)
+	for query, want := range map[string]string{
+		"":                                       `Format="jpeg" Overlap="0" TileSize="240"><Size Width="1000" Height="700"/>`,
+		"?tile=254&overlap=1&format=jpg&v=x&_=1": `Format="jpeg" Overlap="1" TileSize="254"><Size Width="1000" Height="700"/>`,
+		"?origin=bounds&format=png":              `Format="png" Overlap="0" TileSize="240"><Size Width="800" Height="600"/>`,
+	} {
+		if body := s.get("/deepzoom/a.svs.dzi" + query).Body.String(); !strings.Contains(body, want) {
+			t.Errorf("%s: %s", query, body)
 		}
 	}
 }

@@ -74,6 +74,12 @@ func (s *fakeSlide) ReadAssociated(context.Context, string, int, int) (microtome
 	return microtome.Tile{}, microtome.ErrNotFound
 }
 func (s *fakeSlide) Properties(context.Context) (map[string]string, error) {
+	switch s.text {
+	case "no properties":
+		return nil, fmt.Errorf("level 1: tile 0,0: %w", microtome.ErrCorrupt)
+	case "no source":
+		return nil, fmt.Errorf("level 1: %w", microtome.ErrSource)
+	}
 	return map[string]string{
 		"openslide.vendor": "aperio", "openslide.mpp-x": "0.5", "openslide.level[0].width": "1000",
 		"aperio.AppMag": "20", "aperio.Filename": "Doe-John", "aperio.User": "smith", "aperio.Date": "01/02/09",

@@ -2,11 +2,15 @@ package web
 
 import (
 	"fmt"
+	"image"
+	"math"
 	"net/http"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/microtome/microtome"
+	"github.com/microtome/microtome/tiles"
 	"github.com/microtome/microtome/web/deepzoom"
 	"github.com/microtome/microtome/web/route"
 )
@@ -25,11 +29,16 @@ func (s *server) slideInfo(x *exchange, r *http.Request, id string) error {
 		return err
 	}
 	defer o.handle.Release()
+	out := s.describe(x.prefix, id, o.info)
 	all, err := o.slide.Properties(r.Context())
-	if err != nil {
+	switch f := explain(err, id); {
+	case err == nil:
+	case f.status == http.StatusUnprocessableEntity || f.status == http.StatusUnsupportedMediaType:
+		// A broken part of the file hides its properties, not the slide.
+		out.Warnings = append(slices.Clip(out.Warnings), "properties: "+f.message)
+	default:
 		return err
 	}
-	out := s.describe(x.prefix, id, o.info)
 	out.Properties = all
 	if !s.opt.OpenProperties {
 		out.Properties, out.Hidden = filterProperties(all)
@@ -115,6 +124,9 @@ func (s *server) associated(x *exchange, r *http.Request, p route.Slide) error {
 	if err := parsePixels(r.URL.RawQuery, &q, nil); err != nil {
 		return err
 	}
+	if q.Bounds {
+		return errOrigin
+	}
 	if err := s.negotiate(x, r, &q); err != nil {
 		return err
 	}
@@ -183,9 +195,23 @@ func (s *server) thumbnail(x *exchange, r *http.Request, id string) error {
 	if s.fresh(x, r, o, appendInt(canonical(nil, 't', &q), int64(size)), &q) {
 		return nil
 	}
-	a, err := s.opt.Reader.Thumbnail(r.Context(), o.slide, size, po)
+	var a tiles.Answer
+	if q.Bounds && o.info.Bounds != nil {
+		a, err = s.opt.Reader.Region(r.Context(), o.slide, fit(*o.info.Bounds, size), po)
+	} else {
+		a, err = s.opt.Reader.Thumbnail(r.Context(), o.slide, size, po)
+	}
 	if err != nil {
 		return err
 	}
 	return s.write(x, r, a)
+}
+
+// fit is a part of the slide, at most size pixels on its longer side and never
+// enlarged.
+func fit(part image.Rectangle, size int) tiles.Region {
+	down := max(float64(max(part.Dx(), part.Dy()))/float64(size), 1)
+	side := func(n int) int { return max(int(math.Round(float64(n)/down)), 1) }
+	return tiles.Region{L0X: int64(part.Min.X), L0Y: int64(part.Min.Y), Width: side(part.Dx()), Height: side(part.Dy()),
+		Scale: tiles.Scale{Kind: tiles.ByDownsample, Value: down}}
 }

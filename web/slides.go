@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -101,6 +102,9 @@ func (s *server) list(x *exchange, r *http.Request) error {
 
 func listEntry(prefix string, e library.Entry) entryJSON {
 	id := route.EscapeID(e.ID)
+	if e.Err != "" && namesFile(errors.New(e.Err), e.ID) {
+		e.Err = "cannot be read"
+	}
 	return entryJSON{
 		ID: e.ID, Name: e.Name, Bytes: jsonInt(e.Size), Modified: e.ModTime.UTC().Format(time.RFC3339),
 		Checked: e.Checked, Error: e.Err,

@@ -53,7 +53,7 @@ func FuzzParseRegion(f *testing.F) {
 			return
 		}
 		if q.Width < 1 || q.Height < 1 || q.Width > maxSide || q.Height > maxSide || !(q.Value >= 0) || q.Value > 1e308 ||
-			!(q.Tolerance >= 0 && q.Tolerance < 1) || q.L0X > 1<<53 || q.L0X < -(1<<53) {
+			!(q.Pixels.Tolerance >= 0 && q.Pixels.Tolerance < 1) || q.L0X > 1<<53 || q.L0X < -(1<<53) {
 			t.Fatalf("%q: %+v", raw, q)
 		}
 		if q.Scale != ScaleLevel && q.Value == 0 {

@@ -41,7 +41,8 @@ type Pixels struct {
 	Quality     int    // 0: the server's
 	Background  *microtome.RGB
 	EmbedICC    bool
-	Bounds      bool // origin=bounds
+	Bounds      bool    // origin=bounds
+	Tolerance   float64 // mpp_tolerance; 0: the default
 	Version     string
 	VersionSeen bool
 }
@@ -70,6 +71,11 @@ func (p *Pixels) Set(key, value string) (known bool, err error) {
 		p.EmbedICC, err = choice(key, value, "none", "embed")
 	case "origin":
 		p.Bounds, err = choice(key, value, "slide", "bounds")
+	case "mpp_tolerance":
+		p.Tolerance, err = positive(key, value)
+		if err == nil && p.Tolerance >= 1 {
+			err = fmt.Errorf("mpp_tolerance is not below 1: %w", microtome.ErrMalformed)
+		}
 	case "v":
 		p.Version, p.VersionSeen = value, true
 	case "token": // the door's, which has read it already

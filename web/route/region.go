@@ -24,7 +24,6 @@ type Region struct {
 	Width, Height int
 	Scale         ScaleKind
 	Value         float64 // level number, mpp, magnification or downsample
-	Tolerance     float64 // mpp_tolerance; 0: the default
 	Pixels        Pixels
 }
 
@@ -75,11 +74,6 @@ func (q *Region) set(key, value string) (err error) {
 	case "downsample":
 		q.Scale = ScaleDownsample
 		q.Value, err = positive(key, value)
-	case "mpp_tolerance":
-		q.Tolerance, err = positive(key, value)
-		if err == nil && q.Tolerance >= 1 {
-			err = fmt.Errorf("mpp_tolerance is not below 1: %w", microtome.ErrMalformed)
-		}
 	default:
 		known, perr := q.Pixels.Set(key, value)
 		if err = perr; !known {

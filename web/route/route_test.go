@@ -113,7 +113,7 @@ func TestParseRegion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q.L0X != -5 || q.L0Y != 7 || q.Width != 256 || q.Height != 128 || q.Scale != ScaleMPP || q.Value != .5 || q.Tolerance != .1 {
+	if q.L0X != -5 || q.L0Y != 7 || q.Width != 256 || q.Height != 128 || q.Scale != ScaleMPP || q.Value != .5 || q.Pixels.Tolerance != .1 {
 		t.Errorf("region %+v", q)
 	}
 	bg := q.Pixels.Background
@@ -121,7 +121,7 @@ func TestParseRegion(t *testing.T) {
 	if bg == nil || *bg != (microtome.RGB{R: 255, G: 128}) {
 		t.Errorf("background %v", bg)
 	}
-	want := Pixels{C: 1, Z: 2, T: 3, Format: "jpeg", Quality: 90, EmbedICC: true, Bounds: true, Version: "abc", VersionSeen: true}
+	want := Pixels{C: 1, Z: 2, T: 3, Format: "jpeg", Quality: 90, EmbedICC: true, Bounds: true, Tolerance: .1, Version: "abc", VersionSeen: true}
 	if q.Pixels != want {
 		t.Errorf("pixels %+v, want %+v", q.Pixels, want)
 	}
