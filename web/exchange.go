@@ -92,9 +92,7 @@ func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 // body writes a complete answer; for HEAD, its head.
 func (x *exchange) body(r *http.Request, status int, body []byte) error {
 	x.set("Content-Length", strconv.Itoa(len(body)))
-	if status != http.StatusOK || r.Method == http.MethodHead || len(body) == 0 {
-		x.WriteHeader(status) // an explicit one costs net/http a copy of the header
-	}
+	x.WriteHeader(status)
 	if r.Method == http.MethodHead {
 		return nil
 	}
