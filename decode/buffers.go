@@ -29,7 +29,8 @@ func classOf(n int) (class, size int) {
 	return 2 * b, 1 << b
 }
 
-func (p *buffers) take(n int) []byte {
+// Take lends n bytes.
+func (p *buffers) Take(n int) []byte {
 	class, size := classOf(n)
 	if class >= len(p.classes) {
 		return make([]byte, n)
@@ -40,7 +41,8 @@ func (p *buffers) take(n int) []byte {
 	return make([]byte, size)[:n]
 }
 
-func (p *buffers) give(b []byte) {
+// Give takes a buffer of Take's back.
+func (p *buffers) Give(b []byte) {
 	class, size := classOf(cap(b))
 	if class >= len(p.classes) || size != cap(b) {
 		return
@@ -50,5 +52,5 @@ func (p *buffers) give(b []byte) {
 
 // pixels lends a buffer as pixels of w x h x channels.
 func (p *buffers) pixels(w, h, channels int) *microtome.HostPixels {
-	return microtome.NewHostPixels(p.take(w*h*channels), w, h, channels, p.give)
+	return microtome.NewHostPixels(p.Take(w*h*channels), w, h, channels, p.Give)
 }

@@ -13,7 +13,7 @@ type plan struct {
 	// reduction.
 	part     image.Rectangle
 	channels int
-	denom    int
+	reduce   int  // halvings
 	whole    bool // part is all that the tile shows
 }
 
@@ -24,7 +24,7 @@ func (d *CPU) plan(j *microtome.Job) (plan, error) {
 		return plan{}, err
 	}
 	visible := image.Rect(0, 0, t.VisibleWidth, t.VisibleHeight)
-	p := plan{part: j.Crop, channels: channelsOf(t.Color), denom: 1}
+	p := plan{part: j.Crop, channels: channelsOf(t.Color), reduce: j.Reduce}
 	switch {
 	case j.Reduce < 0 || j.Reduce > 3:
 		return p, fmt.Errorf("reduce %d: %w", j.Reduce, microtome.ErrMalformed)
@@ -43,9 +43,8 @@ func (d *CPU) plan(j *microtome.Job) (plan, error) {
 		return p, fmt.Errorf("reduce of a band: %w", microtome.ErrMalformed)
 	}
 	p.part = p.part.Add(image.Pt(0, t.FirstRow))
-	p.denom = 1 << j.Reduce
-	p.part.Max.X = ceilDiv(p.part.Max.X, p.denom)
-	p.part.Max.Y = ceilDiv(p.part.Max.Y, p.denom)
+	p.part.Max.X = halve(p.part.Max.X, j.Reduce)
+	p.part.Max.Y = halve(p.part.Max.Y, j.Reduce)
 	return p, nil
 }
 
@@ -127,4 +126,5 @@ func invert(pix []byte, stride, w, h int) {
 	}
 }
 
-func ceilDiv(n, d int) int { return (n + d - 1) / d }
+// halve divides by 2^times, rounding up.
+func halve(n, times int) int { return (n + 1<<times - 1) >> times }

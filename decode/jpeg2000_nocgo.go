@@ -1,4 +1,4 @@
-//go:build !cgo || !openjpeg_later
+//go:build !cgo
 
 package decode
 

@@ -17,7 +17,7 @@ func decodeJPEG(dst []byte, stride int, t *microtome.Tile, p plan) error {
 	if err != nil {
 		return err
 	}
-	return turbojpeg.Decode(dst, stride, *t, f, p.part, p.channels, p.denom)
+	return turbojpeg.Decode(dst, stride, *t, f, p.part, p.channels, 1<<p.reduce)
 }
 
 func encodeJPEG(pix []byte, stride, w, h, channels int, o microtome.EncodeOptions) ([]byte, error) {
