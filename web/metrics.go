@@ -154,8 +154,26 @@ func newStatsCollector(o Options) *statsCollector {
 	counter("library_replaced_total", "Open slides given up because their file changed or went.")
 	counter("library_evicted_total", "Open slides given up for others.")
 	counter("library_scans_total", "Complete readings of all folders.")
+	counter("tiles_decodes_total", "Tiles, or parts of them, given to the decoder.")
+	counter("tiles_decode_errors_total", "Decodes that failed.")
+	counter("tiles_encodes_total", "Pictures encoded.")
+	counter("tiles_previews_total", "Previews given because upper levels were not there yet.")
+	counter("pyramids_built_total", "Slides whose upper levels were built.")
+	counter("pyramids_failed_total", "Slides whose upper levels could not be built.")
+	counter("pyramids_evicted_total", "Built upper levels given up for others.")
+	gauge("pyramids_building", "1 while upper levels are being built.")
+	for _, cache := range cacheNames {
+		counter("cache_"+cache+"_hits_total", "Look-ups that found the "+cache+".")
+		counter("cache_"+cache+"_misses_total", "Look-ups that did not.")
+		counter("cache_"+cache+"_evictions_total", "Entries given up for others.")
+		gauge("cache_"+cache+"_bytes", "Bytes of "+cache+" kept.")
+	}
 	return c
 }
+
+// cacheNames are the caches of tiles: encoded answers, viewers' decoded tiles,
+// those of regions.
+var cacheNames = [...]string{"answers", "pixels", "patches"}
 
 func (c *statsCollector) add(name, help string, kind prometheus.ValueType) {
 	c.stats[name] = stat{prometheus.NewDesc("microtome_"+name, help, nil, nil), kind}
@@ -183,4 +201,26 @@ func (c *statsCollector) Collect(ch chan<- prometheus.Metric) {
 	put("library_replaced_total", l.Replaced)
 	put("library_evicted_total", l.Evicted)
 	put("library_scans_total", l.Scans)
+	t := c.opt.Reader.Stats()
+	put("tiles_decodes_total", t.Decodes)
+	put("tiles_decode_errors_total", t.DecodeErrors)
+	put("tiles_encodes_total", t.Encodes)
+	put("tiles_previews_total", t.Previews)
+	put("pyramids_built_total", t.Pyramids.Built)
+	put("pyramids_failed_total", t.Pyramids.Failed)
+	put("pyramids_evicted_total", t.Pyramids.Evicted)
+	building := int64(0)
+	if t.Pyramids.Building {
+		building = 1
+	}
+	put("pyramids_building", building)
+	kept := func(name string, hits, misses, evicted, bytes int64) {
+		put("cache_"+name+"_hits_total", hits)
+		put("cache_"+name+"_misses_total", misses)
+		put("cache_"+name+"_evictions_total", evicted)
+		put("cache_"+name+"_bytes", bytes)
+	}
+	kept("answers", t.Answers.Hits, t.Answers.Misses, t.Answers.Evicted, t.Answers.Bytes)
+	kept("pixels", t.Pixels.Hits, t.Pixels.Misses, t.Pixels.Evicted, t.Pixels.Bytes)
+	kept("patches", t.Patches.Hits, t.Patches.Misses, t.Patches.Evicted, t.Patches.Bytes)
 }
