@@ -18,7 +18,7 @@ package turbojpeg
 #include <jpeglib.h>
 #include "shim.h"
 
-static const int mt_version = LIBJPEG_TURBO_VERSION_NUMBER;
+enum { mt_version = LIBJPEG_TURBO_VERSION_NUMBER };
 */
 import "C"
 
