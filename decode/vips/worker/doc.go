@@ -1,0 +1,4 @@
+//go:build !(vips && cgo)
+
+// Package worker is empty in a build without libvips.
+package worker
