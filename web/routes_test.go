@@ -52,10 +52,10 @@ func TestRoutesAnswer(t *testing.T) {
 // Traps F4 and H10: stable statuses, and each failure is followed by a good
 // answer of the same slide.
 func TestH10Statuses(t *testing.T) {
-	s := newSite(t, []string{"unsupported.svs", "corrupt.svs"}, nil)
+	s := newSite(t, nil, nil)
+	s.list(t, "")
 	s.put(t, "unsupported.svs", "unsupported")
 	s.put(t, "corrupt.svs", "corrupt")
-	s.list(t, "")
 	const rect = "x=0&y=0&width=9&height=9"
 	for _, c := range []struct {
 		target string
