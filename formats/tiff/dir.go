@@ -20,6 +20,7 @@ type Dir struct {
 
 	file    *File
 	entries []byte // ascending by tag, as they lie in the file
+	known   atomic.Pointer[Geometry]
 	cells   atomic.Pointer[cells]
 }
 

@@ -52,14 +52,18 @@ func (d *Dir) Grid() (microtome.Grid, error) {
 }
 
 // Geometry describes the image, or says by tag and value why it can't be read:
-// ErrCorrupt, ErrLimit or Unsupported.
+// ErrCorrupt, ErrLimit or Unsupported. Once found it is remembered.
 func (d *Dir) Geometry() (Geometry, error) {
+	if g := d.known.Load(); g != nil {
+		return *g, nil
+	}
 	var g Geometry
 	for _, step := range []func(*Geometry) error{d.size, d.samples, d.coding, d.color, d.layout} {
 		if err := step(&g); err != nil {
 			return Geometry{}, err
 		}
 	}
+	d.known.Store(&g)
 	return g, nil
 }
 
