@@ -159,3 +159,25 @@ func TestAperioICC(t *testing.T) {
 		t.Errorf("ICC sizes: %+v", s.Info())
 	}
 }
+
+// TestJPEG2000Color: D9. 33003 is YCbCr in Aperio's files; elsewhere
+// PhotometricInterpretation decides.
+func TestJPEG2000Color(t *testing.T) {
+	for name, c := range map[string]struct {
+		d    *dir
+		want microtome.Color
+	}{
+		"aperio 33003":      {aperio("").set(259, short(33003)), microtome.ColorYCbCr},
+		"aperio 33005":      {aperio("").set(259, short(33005)), microtome.ColorRGB},
+		"plain 33003, RGB":  {tiled(64, 64).set(259, short(33003)), microtome.ColorRGB},
+		"plain 33003":       {tiled(64, 64).set(259, short(33003)).set(262, short(6)), microtome.ColorYCbCr},
+		"plain 34712":       {tiled(64, 64).set(259, short(34712)), microtome.ColorRGB},
+		"plain 34712 YCbCr": {tiled(64, 64).set(259, short(34712)).set(262, short(6)), microtome.ColorYCbCr},
+	} {
+		s := opened(t, c.d)
+		tile, err := s.ReadTile(context.Background(), 0, 0, 0, 0)
+		if got := s.Info().Levels[0]; err != nil || got.Color != c.want || tile.Color != c.want || got.Codec != microtome.CodecJPEG2000 {
+			t.Errorf("%s: colour %v, tile %v, %v, want %v", name, got.Color, tile.Color, err, c.want)
+		}
+	}
+}

@@ -116,6 +116,7 @@ func (s *slide) addImages() error {
 			return fmt.Errorf("level %d: %w", k, err)
 		}
 		s.matchPlanes(k, g)
+		g.Color = s.colorOf(planes[0].dir, g)
 		level := microtome.Level{Grid: g, Downsample: 1}
 		if k > 0 {
 			zero := s.info.Levels[0]
@@ -128,6 +129,7 @@ func (s *slide) addImages() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
+		g.Color = s.colorOf(a.dir, g)
 		image := microtome.Associated{Name: a.name, Grid: g}
 		if a.icc != nil {
 			image.ICCBytes = a.icc.Count(tiff.ICCProfile)
@@ -136,6 +138,24 @@ func (s *slide) addImages() error {
 	}
 	return nil
 }
+
+// colorOf is what an image's samples mean. Compression 33003 stands for YCbCr in
+// Aperio's files, whatever PhotometricInterpretation says; other writers took
+// the number for JPEG 2000 of any kind, and there PhotometricInterpretation
+// counts.
+func (s *slide) colorOf(d *tiff.Dir, g microtome.Grid) microtome.Color {
+	if g.Codec == microtome.CodecJPEG2000 && s.info.Format != "aperio" && g.Samples == 3 &&
+		number(d, tiff.PhotometricInterpretation, photometricYCbCr) == photometricRGB {
+		return microtome.ColorRGB
+	}
+	return g.Color
+}
+
+// PhotometricInterpretation (TIFF 6.0 p. 37).
+const (
+	photometricRGB   = 2
+	photometricYCbCr = 6
+)
 
 // matchPlanes drops planes of another geometry than the first: a level has one.
 func (s *slide) matchPlanes(k int, want microtome.Grid) {
@@ -173,18 +193,24 @@ func (s *slide) ReadTile(ctx context.Context, level, plane, col, row int) (micro
 	if err != nil {
 		return microtome.Tile{}, fmt.Errorf("level %d: tile %d,%d: %w", level, col, row, err)
 	}
+	if t.Codec == microtome.CodecJPEG2000 {
+		t.Color = s.info.Levels[level].Color
+	}
 	return t, nil
 }
 
 // ReadAssociated implements microtome.Slide.
 func (s *slide) ReadAssociated(ctx context.Context, name string, col, row int) (microtome.Tile, error) {
-	for _, a := range s.associated {
+	for i, a := range s.associated {
 		if a.name != name {
 			continue
 		}
 		t, err := a.dir.ReadCell(ctx, col, row, 0)
 		if err != nil {
 			return microtome.Tile{}, fmt.Errorf("%s: tile %d,%d: %w", name, col, row, err)
+		}
+		if t.Codec == microtome.CodecJPEG2000 {
+			t.Color = s.info.Associated[i].Color
 		}
 		return t, nil
 	}
