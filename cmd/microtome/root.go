@@ -57,7 +57,7 @@ func newRoot(started *bool) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "microtome",
 		Short:         "Serve whole-slide images straight from the scanner's files",
-		Version:       version(),
+		Version:       versionText(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -76,7 +76,7 @@ func newRoot(started *bool) *cobra.Command {
 
 // commands lists the verbs in the order of the help.
 func commands() []*cobra.Command {
-	return []*cobra.Command{}
+	return []*cobra.Command{newServeCmd(), newInfoCmd(), newRegionCmd(), newSynthCmd(), newVerifyCmd(), newVipsWorkerCmd()}
 }
 
 // markStart makes every command say when its own work begins.
@@ -92,26 +92,21 @@ func markStart(c *cobra.Command, started *bool) {
 	}
 }
 
-// version says which build this is: the module's version or the commit, and
-// the Go that built it.
-func version() string {
-	v := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if info.Main.Version != "" {
-			v = info.Main.Version
-		}
-		if rev := buildSetting(info, "vcs.revision"); v == "(devel)" && len(rev) >= 12 {
-			v = "devel-" + rev[:12]
-		}
+// version is set by the linker (-X main.version=...), and empty otherwise.
+var version string
+
+// buildVersion says which build this is: what the linker set, else the module's
+// version, which holds the commit.
+func buildVersion() string {
+	if version != "" {
+		return version
 	}
-	return fmt.Sprintf("%s (%s %s/%s)", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
 }
 
-func buildSetting(info *debug.BuildInfo, key string) string {
-	for _, s := range info.Settings {
-		if s.Key == key {
-			return s.Value
-		}
-	}
-	return ""
+func versionText() string {
+	return fmt.Sprintf("%s (%s %s/%s)", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/microtome/microtome/synth"
+)
+
+// demoSlide returns the path of the synthetic slide that is served when nothing
+// else is. It is made once, in the user's cache folder, and again when a newer
+// build describes it differently.
+func demoSlide(ctx context.Context, out io.Writer) (string, error) {
+	spec := synth.Demo()
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %+v", buildVersion(), spec))
+	path := filepath.Join(cacheDir(), fmt.Sprintf("demo-%x", sum[:6]), "demo.svs")
+	if _, err := os.Stat(path); err == nil {
+		fmt.Fprintln(out, "No slides were named: serving a synthetic one.")
+		return path, nil
+	}
+	fmt.Fprintln(out, "No slides were named: making a synthetic one, which takes some seconds, once.")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", err
+	}
+	part, err := os.CreateTemp(filepath.Dir(path), ".part-*")
+	if err != nil {
+		return "", err
+	}
+	err = errors.Join(synth.Write(part, spec), part.Close(), ctx.Err())
+	if err == nil {
+		err = os.Rename(part.Name(), path)
+	}
+	if err != nil {
+		return "", errors.Join(err, os.Remove(part.Name()))
+	}
+	return path, nil
+}
