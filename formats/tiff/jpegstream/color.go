@@ -10,30 +10,33 @@ const (
 	TransformYCbCr       // YCbCr
 )
 
-// adobeBytes is the length of an APP14 segment.
-const adobeBytes = 16
+// markerBytes is the length of the longer of the two segments below.
+const markerBytes = 18
 
 // adobe is the APP14 segment of a transform (T.872 6.5.3).
 func adobe(transform uint8) []byte {
-	return []byte{0xFF, markerAPP14, 0, adobeBytes - 2, 'A', 'd', 'o', 'b', 'e', 0, 100, 0, 0, 0, 0, transform}
+	return []byte{0xFF, markerAPP14, 0, 14, 'A', 'd', 'o', 'b', 'e', 0, 100, 0, 0, 0, 0, transform}
 }
 
-// markers says what a stream needs for players to see color: an APP14 segment,
+// jfif is JFIF's APP0 segment (T.871 10.1): version 1.1, square pixels.
+func jfif() []byte {
+	return []byte{0xFF, markerAPP0, 0, 16, 'J', 'F', 'I', 'F', 0, 1, 1, 0, 0, 1, 0, 1, 0, 0}
+}
+
+// markers says what a stream needs for players to see color: a segment to add,
 // and whether its present APP0 and APP14 must go. Players let JFIF mean YCbCr,
-// over Adobe's marker; without either the component ids R, G, B mean RGB.
+// over Adobe's marker and over component ids R, G, B; of the last two some heed
+// the one and some the other first.
 func (c Color) markers(h Header) (marker []byte, drop bool) {
 	if h.NumComponents != 3 {
 		return nil, false
 	}
-	switch c {
-	case TransformNone:
-		if h.JFIF || !h.Adobe || h.Transform != 0 {
-			return adobe(0), h.JFIF || h.Adobe
-		}
-	case TransformYCbCr:
-		if h.Adobe && h.Transform != 1 || !h.Adobe && !h.JFIF && h.named("RGB") {
-			return adobe(1), h.Adobe
-		}
+	wrong := h.Adobe && h.Transform != 1
+	switch {
+	case c == TransformNone && (h.JFIF || !h.Adobe || h.Transform != 0):
+		return adobe(0), h.JFIF || h.Adobe
+	case c == TransformYCbCr && (wrong || !h.JFIF && h.named("RGB")):
+		return jfif(), wrong
 	}
 	return nil, false
 }
@@ -78,10 +81,9 @@ func WithAPP14(stream []byte, transform uint8) ([]byte, error) {
 	if h.NumComponents != 3 || h.Adobe && h.Transform == transform && !h.JFIF {
 		return Splice(nil, stream)
 	}
-	start := 0
 	p := append(make([]byte, 0, len(stream)+2), stream...)
-	start = dropColor(p, h)
-	out := make([]byte, 0, len(p)-start+adobeBytes+2)
+	start := dropColor(p, h)
+	out := make([]byte, 0, len(p)-start+markerBytes+2)
 	out = append(out, 0xFF, markerSOI)
 	out = append(out, adobe(transform)...)
 	out = append(out, p[start+2:h.End]...)

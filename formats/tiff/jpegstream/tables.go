@@ -73,7 +73,7 @@ func ParseTables(p []byte) (Tables, error) {
 }
 
 // Room is how many bytes Complete needs in front of a stream.
-func (t Tables) Room() int { return adobeBytes + len(t.segments) }
+func (t Tables) Room() int { return markerBytes + len(t.segments) }
 
 // Splice completes an abbreviated stream with the tables of another. Tables of
 // its own stay and win. An empty tables adds nothing.
