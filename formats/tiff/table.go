@@ -12,7 +12,7 @@ import (
 // and more), so they stay in the file; what was looked up last is kept.
 const (
 	chunkBytes = 4 << 10
-	chunkSlots = 8 // each, for offsets and for byte counts
+	chunkSlots = 32 // each, for offsets and for byte counts
 )
 
 // chunkCache keeps a few aligned chunks of the file. A slot is replaced as a
@@ -27,7 +27,7 @@ type chunk struct {
 // chunk returns the index-th 4 KB of the file. kind keeps offsets and byte
 // counts, asked for in turn, from driving each other out.
 func (f *File) chunk(ctx context.Context, index int64, kind int) ([]byte, error) {
-	slot := &f.chunks[kind*chunkSlots+int(uint64(index)*0x9e3779b97f4a7c15>>61)]
+	slot := &f.chunks[kind*chunkSlots+int(uint64(index)*0x9e3779b97f4a7c15>>59)]
 	if c := slot.Load(); c != nil && c.index == index {
 		return c.data, nil
 	}
