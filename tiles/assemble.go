@@ -40,14 +40,14 @@ func (p *picture) assemble(ctx context.Context, src image.Rectangle, dst *canvas
 			if n++; n < window {
 				continue
 			}
-			k, err := p.land(ctx, pieces[:n], dst, off)
+			k, err := p.land(ctx, pieces[:n], dst, off, a.forgiving)
 			if drawn += k; err != nil {
 				return drawn, err
 			}
 			n = 0
 		}
 	}
-	k, err := p.land(ctx, pieces[:n], dst, off)
+	k, err := p.land(ctx, pieces[:n], dst, off, a.forgiving)
 	return drawn + k, err
 }
 
@@ -76,12 +76,12 @@ func area(r image.Rectangle) int { return r.Dx() * r.Dy() }
 
 // land waits for the pieces and draws them, all of them also after a failure:
 // each ticket holds a reference.
-func (p *picture) land(ctx context.Context, pieces []piece, dst *canvas, off image.Point) (drawn int, err error) {
+func (p *picture) land(ctx context.Context, pieces []piece, dst *canvas, off image.Point, forgiving bool) (drawn int, err error) {
 	for i := range pieces {
 		e := &pieces[i]
 		px, _, perr := e.ticket.Wait(ctx)
 		switch {
-		case errors.Is(perr, microtome.ErrEmptyTile):
+		case errors.Is(perr, microtome.ErrEmptyTile), forgiving && bearable(perr):
 			at := e.part.Add(off)
 			dst.fill(at.Min.X, at.Min.Y, at.Max.X, at.Max.Y, p.bg)
 			continue

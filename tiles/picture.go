@@ -41,6 +41,8 @@ type access struct {
 	// partly lets a tile that is touched for the first time be decoded only
 	// where it is touched.
 	partly bool
+	// forgiving paints corrupt tiles as background.
+	forgiving bool
 }
 
 // levelPicture is a stored level.

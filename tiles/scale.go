@@ -111,5 +111,8 @@ func chooseDownsample(info *microtome.Info, d float64) chosen {
 			c.native = same || l.Downsample*nearlyNative >= d
 		}
 	}
+	if c.native {
+		return native(info, c.level)
+	}
 	return c
 }

@@ -81,7 +81,7 @@ func (r *Reader) view(ctx context.Context, s microtome.Slide, v View, plane int,
 		out.CacheHit = true
 		return out, nil
 	}
-	q, ok := r.viewRequest(s, &v, plane, o)
+	q, ok := r.viewRequest(ctx, s, &v, plane, o)
 	if !ok {
 		return r.preview(ctx, s, &v, plane, o)
 	}
@@ -91,7 +91,7 @@ func (r *Reader) view(ctx context.Context, s microtome.Slide, v View, plane int,
 			return nil, err
 		}
 		a := answerOf(dst, drawn)
-		v.describe(a, s.Info(), q.p.level)
+		v.describe(a, s.Info(), q.p.storedLevel())
 		px := dst.pixels()
 		defer px.Release()
 		return r.encode(ctx, s, px, a, o)
@@ -114,8 +114,8 @@ const (
 
 // viewRequest chooses the picture and the axes; false when it would cost too
 // much.
-func (r *Reader) viewRequest(s microtome.Slide, v *View, plane int, o *PixelOptions) (request, bool) {
-	p := r.viewPicture(s, v, plane, r.background(s.Info(), o))
+func (r *Reader) viewRequest(ctx context.Context, s microtome.Slide, v *View, plane int, o *PixelOptions) (request, bool) {
+	p := r.viewPicture(ctx, s, v, plane, r.background(s.Info(), o))
 	if o.Format == microtome.FormatJPEG || o.Format == microtome.FormatWebP {
 		ratio := min(v.Downsample/p.scale[0], v.Downsample/p.scale[1]) * (1 + 1e-9)
 		for n := 3; n > 0; n-- {
@@ -150,7 +150,7 @@ func tilesUnder(g microtome.Grid, r image.Rectangle) int {
 // viewPicture is the virtual level itself where it is stored and holds the
 // whole rectangle; otherwise the coarsest picture that is finer, stored or
 // built.
-func (r *Reader) viewPicture(s microtome.Slide, v *View, plane int, bg microtome.RGB) *picture {
+func (r *Reader) viewPicture(ctx context.Context, s microtome.Slide, v *View, plane int, bg microtome.RGB) *picture {
 	info := s.Info()
 	best := r.levelPicture(s, 0, plane, bg)
 	for i := range info.Levels {
@@ -167,9 +167,17 @@ func (r *Reader) viewPicture(s microtome.Slide, v *View, plane int, bg microtome
 		}
 	}
 	if r.pyramid != nil {
-		return r.pyramid.finer(s, v, plane, best)
+		return r.pyramid.finer(ctx, s, v, plane, best)
 	}
 	return best
+}
+
+// storedLevel is the stored level that the pixels come from.
+func (p *picture) storedLevel() int {
+	if p.built != nil {
+		return p.built.grids[p.level].base
+	}
+	return max(p.level, 0)
 }
 
 // suffices says that p is fine enough for the view, and coarser than best.
