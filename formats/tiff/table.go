@@ -42,7 +42,7 @@ func (f *File) chunk(ctx context.Context, index int64, kind int) ([]byte, error)
 
 // element looks one value of a long array up.
 func (d *Dir) element(ctx context.Context, e entry, i int64, kind int) (uint64, error) {
-	if e.typ != Short && e.typ != Long && e.typ != Long8 && e.typ != IFD && e.typ != IFD8 {
+	if e.typ != Byte && e.typ != Short && e.typ != Long && e.typ != Long8 && e.typ != IFD && e.typ != IFD8 {
 		return 0, corrupt("tag %d: type %d", e.tag, e.typ)
 	}
 	if i < 0 || i >= e.count {
