@@ -76,8 +76,9 @@ func (l *Library) List(ctx context.Context, q Query) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
+	now := l.now()
 	for i := range page.Entries {
-		l.verdicts.describe(&page.Entries[i])
+		l.verdicts.describe(&page.Entries[i], now)
 	}
 	return page, nil
 }

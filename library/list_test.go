@@ -135,6 +135,40 @@ func TestListSaysWhyASlideIsUnreadable(t *testing.T) {
 	})
 }
 
+// A failure of the disk, or of a file's rights, is looked into again although
+// the file stays as it is.
+func TestListForgetsFailuresThatPass(t *testing.T) {
+	for _, c := range []struct {
+		kind error
+		want string // after it has passed
+	}{{microtome.ErrSource, ""}, {microtome.ErrForbidden, ""}, {microtome.ErrCorrupt, "corrupt"}, {microtome.ErrLimit, "over a limit"}} {
+		dir := t.TempDir()
+		write(t, dir, "a.svs", "fine")
+		synctest.Test(t, func(t *testing.T) {
+			failing := true
+			l := newLibrary(t, Options{Open: func(ctx context.Context, src microtome.Source) (microtome.Slide, error) {
+				if failing {
+					return nil, c.kind
+				}
+				return (&opener{}).open(ctx, src)
+			}}, Root{Path: dir})
+			look := func() Entry {
+				list(t, l, Query{})
+				synctest.Wait()
+				return list(t, l, Query{}).Entries[0]
+			}
+			if e := look(); e.Err != c.kind.Error() {
+				t.Errorf("%v: listed as %q", c.kind, e.Err)
+			}
+			failing = false
+			time.Sleep(failureLasts)
+			if e := look(); e.Err != c.want {
+				t.Errorf("%v, past: listed as %q, want %q", c.kind, e.Err, c.want)
+			}
+		})
+	}
+}
+
 func TestProbesAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 600 {

@@ -1,6 +1,7 @@
 package library
 
 import (
+	"errors"
 	"sync"
 	"unicode/utf8"
 
@@ -57,8 +58,16 @@ func (v *verdicts) keep(known func(id string) bool) {
 	}
 }
 
-// describe fills what is known of an entry, and queues it when nothing is.
-func (v *verdicts) describe(e *Entry) {
+// lasts says whether the verdict holds until the file changes: what is in a file
+// stays there, but a disk or a file's rights may get well by themselves.
+func (x verdict) lasts() bool {
+	return x.err == nil || errors.Is(x.err, microtome.ErrCorrupt) ||
+		errors.Is(x.err, microtome.ErrUnsupported) || errors.Is(x.err, microtome.ErrLimit)
+}
+
+// describe fills what is known of an entry, and queues it when that is nothing,
+// or may be so no longer.
+func (v *verdicts) describe(e *Entry, now int64) {
 	if !utf8.ValidString(e.ID) {
 		e.Err, e.Checked = "its name is not valid UTF-8", true
 		return
@@ -71,7 +80,9 @@ func (v *verdicts) describe(e *Entry) {
 		if x.err != nil {
 			e.Err = x.err.Error()
 		}
-		return
+		if x.lasts() || now-x.at < int64(failureLasts) {
+			return
+		}
 	}
 	if v.asked[e.ID] {
 		return
