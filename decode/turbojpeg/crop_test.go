@@ -66,8 +66,8 @@ func layouts() map[string]jpegenc.Options {
 	all := map[string]jpegenc.Options{"gray": {Color: jpegenc.Gray}, "rgb": {Color: jpegenc.RGB}}
 	for name, s := range map[string]jpegenc.Sampling{"444": jpegenc.S444, "422": jpegenc.S422, "420": jpegenc.S420, "440": jpegenc.S440, "411": jpegenc.S411} {
 		all[name] = jpegenc.Options{Sampling: s}
-		all[name+" restarts"] = jpegenc.Options{Sampling: s, Restart: 3}
 	}
+	all["420 restarts"] = jpegenc.Options{Sampling: jpegenc.S420, Restart: 3}
 	return all
 }
 
