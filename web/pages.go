@@ -138,6 +138,18 @@ func (s *server) asset(x *exchange, r *http.Request) error {
 	return s.writeTagged(x, r, body)
 }
 
+// favicon answers /favicon.ico, which browsers ask for unbidden: without a file
+// in the bundle there is none, and that is no error on their consoles.
+func (s *server) favicon(x *exchange, r *http.Request) error {
+	if _, err := fs.Stat(s.pages.files, "favicon.ico"); err == nil {
+		return s.asset(x, r)
+	}
+	x.route = routeAsset
+	x.Header()["Cache-Control"] = s.control[0]
+	x.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
 // below is the escaped path after a prefix of ours.
 func (s *server) below(r *http.Request, prefix string) (string, error) {
 	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), s.door.base)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/microtome/microtome/library"
 )
 
 func TestPropertiesAreFiltered(t *testing.T) {
@@ -89,6 +91,9 @@ func TestPageHeaders(t *testing.T) {
 			t.Errorf("%s: %v", target, h)
 		}
 	}
+	if w := s.get("/favicon.ico"); w.Code != 200 && w.Code != 204 {
+		t.Errorf("favicon: %d", w.Code)
+	}
 	if w := s.get("/view/none.svs"); w.Code != 404 || !strings.Contains(w.Header().Get("Content-Type"), "text/html") {
 		t.Errorf("unknown slide's page: %d %v", w.Code, w.Header())
 	}
@@ -107,5 +112,17 @@ func TestNumbersInJSON(t *testing.T) {
 	}
 	if b, err := json.Marshal(jsonFloat(nan)); err != nil || string(b) != "null" {
 		t.Errorf("NaN: %s, %v", b, err)
+	}
+}
+
+// Why a slide cannot be read is listed, unless that would name its path.
+func TestListedErrors(t *testing.T) {
+	for given, want := range map[string]string{
+		"": "", "ifd 0: unsupported Compression 200": "ifd 0: unsupported Compression 200",
+		"open /data/Jane/x.svs: permission denied": "cannot be read", "x.svs is broken": "cannot be read",
+	} {
+		if got := listEntry("", library.Entry{ID: "Jane/x.svs", Err: given}).Error; got != want {
+			t.Errorf("%q is listed as %q", given, got)
+		}
 	}
 }

@@ -171,6 +171,7 @@ func (s *server) router() http.Handler {
 		{"/view/*", s.viewPage},
 		{"/assets/*", s.asset},
 		{"/licenses.txt", s.asset},
+		{"/favicon.ico", s.favicon},
 		{"/deepzoom/*", s.deepZoom},
 		{"/slides", s.list},
 		{"/slides/*", s.slide},
