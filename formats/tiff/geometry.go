@@ -14,6 +14,7 @@ import (
 const (
 	bandBytes           = 4 << 20
 	compressedBandBytes = 32 << 20
+	maxBandRows         = 1 << 14
 )
 
 // maxTileSide bounds TileWidth and TileLength; it is more than any decoder
@@ -307,7 +308,7 @@ func bandRows(stripRows, height, rowBytes, limit int64) int {
 	if stripRows*rowBytes <= limit {
 		return int(stripRows)
 	}
-	most := max(1, limit/rowBytes)
+	most := min(max(1, limit/rowBytes), maxBandRows)
 	if stripRows >= height {
 		return int(min(most, stripRows))
 	}
