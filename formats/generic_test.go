@@ -243,3 +243,41 @@ func TestWaitingEndsWithTheCaller(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestTruncated: A7. A file cut inside its last tile opens; that tile fails,
+// its neighbours don't, and the slide has an id though OpenSlide refuses it.
+func TestTruncated(t *testing.T) {
+	b := tiffw.NewBuffer()
+	w := tiffw.New(b, tiffw.Options{})
+	d := tiled(32, 16)
+	last := d.cells[1]
+	d.cells[1] = nil
+	tags := d.place(w)
+	end := uint32(1 << 12) // where the last tile will be, behind all else
+	w.Dir(tags.Set(tiffw.Entry{Tag: 324, Type: tiffw.Long, Count: 2, Value: []uint32{8, end}}).
+		Set(tiffw.Entry{Tag: 325, Type: tiffw.Long, Count: 2, Value: []uint32{768, 768}}))
+	w.Block(make([]byte, int64(end)-w.Pos()))
+	w.Block(last[:700])
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(context.Background(), &memory{data: b.Bytes()}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	for range 2 {
+		if _, err := s.ReadTile(ctx, 0, 0, 1, 0); !errors.Is(err, microtome.ErrCorrupt) {
+			t.Errorf("the cut tile: %v", err)
+		}
+		if tile, err := s.ReadTile(ctx, 0, 0, 0, 0); err != nil || tile.Data[0] != 1 {
+			t.Errorf("its neighbour: %v", err)
+		}
+	}
+	if p, err := s.Properties(ctx); err != nil || p[quickhashKey] != "" {
+		t.Errorf("quickhash %q, %v", p[quickhashKey], err)
+	}
+	if id, err := s.ContentID(ctx); err != nil || len(id) != 64 {
+		t.Errorf("content id %q, %v", id, err)
+	}
+}
