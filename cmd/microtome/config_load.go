@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -200,7 +201,12 @@ func decodeInto(out, raw any) error {
 	if err != nil {
 		return err
 	}
-	return d.Decode(raw)
+	err = d.Decode(raw)
+	var several interface{ Unwrap() []error }
+	if errors.As(err, &several) { // without the heading that stands above them
+		return errors.Join(several.Unwrap()...)
+	}
+	return err
 }
 
 // refuseBareDuration keeps "check-every: 5" from meaning 5 ns.
