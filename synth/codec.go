@@ -88,8 +88,8 @@ func (e *tileEncoder) encode(pix []byte, w, h, channels int) ([]byte, error) {
 	switch e.codec {
 	case JPEG, JPEGRGB:
 		return e.jpeg.Encode(nil, pix, w, h, w*channels)
-	case J2K, J2KRGB:
-		return j2kenc.Encode(pix, w, h, channels, j2kenc.Options{})
+	case J2K, J2KRGB: // transformed or not, the components are RGB
+		return j2kenc.Encode(pix, w, h, channels, j2kenc.Options{Transform: channels == 3})
 	case J2KYCbCr:
 		return j2kenc.Encode(toYCbCr(pix), w, h, channels, j2kenc.Options{})
 	}

@@ -170,8 +170,9 @@ func (s Spec) order() binary.ByteOrder {
 	return binary.LittleEndian
 }
 
-// check refuses what can't be written.
-func (s Spec) check() error {
+// Check says why a slide can't be written, nil when it can.
+func (s Spec) Check() error {
+	s = s.withDefaults()
 	jpeg := s.Codec == JPEG || s.Codec == JPEGRGB
 	j2k := s.Codec == J2K || s.Codec == J2KRGB || s.Codec == J2KYCbCr
 	switch {

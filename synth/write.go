@@ -56,7 +56,7 @@ func WriteFile(path string, spec Spec, progress func(done, total int64)) (err er
 
 func write(out io.WriteSeeker, spec Spec, progress func(done, total int64)) error {
 	spec = spec.withDefaults()
-	if err := spec.check(); err != nil {
+	if err := spec.Check(); err != nil {
 		return err
 	}
 	wr := &writer{s: spec, levels: spec.PyramidLevels(), blank: map[[2]int][]byte{}, progress: progress}

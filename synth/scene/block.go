@@ -12,13 +12,14 @@ type painter struct {
 // lumenEdge is the relative radius of a gland's hollow.
 const lumenEdge = 0.42
 
-// block fills step by step pixels at (bx, by) of dst between four samples of the
-// field; it says whether there is tissue.
+// block fills step by step pixels at (bx, by) of dst, cut to dst, between four
+// samples of the field; it says whether there is tissue.
 func (p *painter) block(bx, by int, c [4]sample) bool {
-	w, h := min(step, p.w-bx), min(step, p.h-by)
+	x0, x1 := max(bx, 0), min(bx+step, p.w)
+	y0, y1 := max(by, 0), min(by+step, p.h)
 	if c[0].tissue <= 0 && c[1].tissue <= 0 && c[2].tissue <= 0 && c[3].tissue <= 0 {
-		for j := range h {
-			row := p.dst[((by+j)*p.w+bx)*3:][:3*w]
+		for j := y0; j < y1; j++ {
+			row := p.dst[(j*p.w+x0)*3 : (j*p.w+x1)*3]
 			for i := 0; i < len(row); i += 3 {
 				row[i], row[i+1], row[i+2] = Background[0], Background[1], Background[2]
 			}
@@ -26,15 +27,15 @@ func (p *painter) block(bx, by int, c [4]sample) bool {
 		return false
 	}
 	n := p.stroma.n
-	for j := range h {
-		v := (float32(j) + 0.5) / step
-		a, b := between(c[0], c[2], v), between(c[1], c[3], v)
-		row := p.dst[((by+j)*p.w+bx)*3:][:3*w]
-		texels := (p.y + by + j) & (n - 1) * n
-		cur := a
-		d := sample{(b.tissue - a.tissue) / step, (b.gland - a.gland) / step, (b.stain - a.stain) / step}
-		for i := 0; i < w; i++ {
-			p.pixel(row[3*i:3*i+3:3*i+3], 3*(texels+(p.x+bx+i)&(n-1)), cur)
+	for j := y0; j < y1; j++ {
+		v := (float32(j-by) + 0.5) / step
+		cur, end := between(c[0], c[2], v), between(c[1], c[3], v)
+		d := sample{(end.tissue - cur.tissue) / step, (end.gland - cur.gland) / step, (end.stain - cur.stain) / step}
+		cur = between(cur, end, float32(x0-bx)/step)
+		texels := (p.y + j) & (n - 1) * n
+		for i := x0; i < x1; i++ {
+			o := (j*p.w + i) * 3
+			p.pixel(p.dst[o:o+3:o+3], 3*(texels+(p.x+i)&(n-1)), cur)
 			cur.tissue += d.tissue
 			cur.gland += d.gland
 			cur.stain += d.stain

@@ -91,20 +91,21 @@ func (s *Scene) Paint(dst []uint8, x, y, w, h, downsample int) bool {
 		stroma: &s.stroma[level], epithelium: &s.epithelium[level],
 		edge: max(300/float32(downsample), 18), ring: max(90/float32(downsample), 5),
 	}
-	cols := (w+step-1)/step + 1
+	ox, oy := x%step, y%step // the grid of samples is the level's, not the rectangle's
+	cols := (ox+w+step-1)/step + 1
 	rows := [2][]sample{make([]sample, cols), make([]sample, cols)}
 	d := float32(downsample)
 	fill := func(row []sample, ly int) {
 		for i := range row {
-			row[i] = s.field.at((float32(x+i*step)+0.5)*d, (float32(ly)+0.5)*d, d)
+			row[i] = s.field.at((float32(x-ox+i*step)+0.5)*d, (float32(ly)+0.5)*d, d)
 		}
 	}
-	fill(rows[0], y)
+	fill(rows[0], y-oy)
 	any := false
-	for j := 0; j < h; j += step {
+	for j := -oy; j < h; j += step {
 		fill(rows[1], y+j+step)
 		for i := 0; i+1 < cols; i++ {
-			any = p.block(i*step, j, [4]sample{rows[0][i], rows[0][i+1], rows[1][i], rows[1][i+1]}) || any
+			any = p.block(i*step-ox, j, [4]sample{rows[0][i], rows[0][i+1], rows[1][i], rows[1][i+1]}) || any
 		}
 		rows[0], rows[1] = rows[1], rows[0]
 	}
