@@ -90,7 +90,7 @@ func TestPatienceEnds(t *testing.T) {
 	for round := 1; round <= 3; round++ {
 		_, _ = c.Write(make([]byte, full))
 		for began := time.Now(); len(r.bytes()) != round*full; time.Sleep(time.Millisecond) {
-			if time.Since(began) > 10*time.Second {
+			if time.Since(began) > time.Minute {
 				t.Fatal("still held")
 			}
 		}
