@@ -163,7 +163,7 @@ def run(a, folder, processes):
 
     info = json.loads(get(MICROTOME, "/slides/" + base)[0])
     level = info["levels"][0]
-    width, height, tile = level["width"], level["height"], level["tileWidth"]
+    width, height, tile = level["width"], level["height"], level["tile_width"]
     top = (max(width, height) - 1).bit_length()
     rng = random.Random(7)
     spots = grid(width, height, tile, 200000, rng)

@@ -32,7 +32,7 @@ def resident(pid):
 def paths_of(base, n, rng):
     with urllib.request.urlopen("http://127.0.0.1:%d/slides/%s" % (PORT, base)) as r:
         level = json.load(r)["levels"][0]
-    width, height, tile = level["width"], level["height"], level["tileWidth"]
+    width, height, tile = level["width"], level["height"], level["tile_width"]
     top = (max(width, height) - 1).bit_length()
     for _ in range(n):
         kind = rng.random()
