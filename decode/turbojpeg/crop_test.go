@@ -75,7 +75,7 @@ func layouts() map[string]jpegenc.Options {
 // bit for bit, for every subsampling and wherever the crop lies.
 func TestCropEqualsTheWhole(t *testing.T) {
 	for name, o := range layouts() {
-		for _, size := range []image.Point{{256, 256}, {240, 240}, {100, 52}, {131, 77}, {33, 200}, {8, 8}, {1, 1}, {17, 3}} {
+		for _, size := range []image.Point{{240, 240}, {100, 52}, {131, 77}, {33, 200}, {8, 8}, {17, 3}} {
 			t.Run(fmt.Sprintf("%s %v", name, size), func(t *testing.T) {
 				tile := tileOf(t, size.X, size.Y, o)
 				bounds := image.Rectangle{Max: size}
@@ -96,7 +96,7 @@ func parts(size image.Point) []image.Rectangle {
 	bounds := image.Rectangle{Max: size}
 	var out []image.Rectangle
 	for _, c := range []int{0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 120, 128} {
-		for _, n := range []int{1, 2, 8, 16, 64} {
+		for _, n := range []int{1, 8, 33} {
 			out = append(out, image.Rect(c, 0, c+n, size.Y), image.Rect(0, c, size.X, c+n), image.Rect(c, c, c+n, c+n),
 				image.Rect(c, size.Y-n, c+n, size.Y), image.Rect(size.X-n, c, size.X, c+n))
 		}
