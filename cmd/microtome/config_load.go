@@ -25,6 +25,8 @@ import (
 const (
 	envPrefix = "MICROTOME_"
 	slidesKey = "slides"
+	// configVariable names config files when no flag does.
+	configVariable = envPrefix + "CONFIG"
 	// noDelim splits no key: settings are flat, and a name may hold a dot.
 	noDelim = "\x00"
 )
@@ -46,6 +48,9 @@ type loader struct {
 // variables MICROTOME_* that mean nothing.
 func loadConfig(flags *pflag.FlagSet, files, paths []string, environ func() []string) (*config, []string, error) {
 	ld := &loader{k: koanf.New(noDelim), flags: flags, environ: environ}
+	if len(files) == 0 {
+		files = configFiles(environ())
+	}
 	for _, file := range files {
 		if err := ld.addFile(file); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", file, err)
@@ -72,6 +77,16 @@ func loadConfig(flags *pflag.FlagSet, files, paths []string, environ func() []st
 		return nil, nil, err
 	}
 	return c, ld.strange, nil
+}
+
+// configFiles are the files that the environment names, separated by commas.
+func configFiles(environ []string) []string {
+	for _, v := range environ {
+		if list, ok := strings.CutPrefix(v, configVariable+"="); ok && list != "" {
+			return strings.Split(list, ",")
+		}
+	}
+	return nil
 }
 
 // finish reads the token's file and checks everything.
@@ -161,7 +176,7 @@ func (ld *loader) addEnvironment() error {
 			case key == slidesKey:
 				ld.slides, failed = decodeRoots(strings.Split(value, ","), "")
 				return "", nil
-			case key == "config":
+			case name == configVariable || name == pythonVariable:
 				return "", nil
 			case !ld.known(key):
 				ld.strange = append(ld.strange, name)

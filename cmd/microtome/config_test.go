@@ -63,6 +63,18 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
+func TestConfigFilesFromEnvironment(t *testing.T) {
+	one, two := configFile(t, "quality: 10\nworkers: 1\n"), configFile(t, "quality: 20\n")
+	env := []string{"MICROTOME_CONFIG=" + one + "," + two}
+	c, strange, err := load(t, env)
+	if err != nil || len(strange) != 0 || c.Quality != 20 || c.Workers != 1 {
+		t.Errorf("quality %d, workers %d, %q, %v", c.Quality, c.Workers, strange, err)
+	}
+	if c, _, err = load(t, env, "--config", one); err != nil || c.Quality != 10 {
+		t.Errorf("beside a flag: quality %d, %v", c.Quality, err)
+	}
+}
+
 func TestStrangeVariablesAreNamed(t *testing.T) {
 	_, strange, err := load(t, []string{"MICROTOME_TOKNE=x"})
 	if err != nil || !reflect.DeepEqual(strange, []string{"MICROTOME_TOKNE"}) {

@@ -25,8 +25,8 @@ The ids of a named folder's slides, and of all when there are several folders,
 begin with the name. Without an argument and without slides in the
 configuration, a synthetic slide is made and served.
 
-Every flag below is also a key in a YAML file given by --config, and a variable
-in the environment: --base-path is base-path there and MICROTOME_BASE_PATH here.
+Every flag below is also a key in a YAML file given by --config (or, without it,
+by MICROTOME_CONFIG), and a variable in the environment: --base-path is base-path there and MICROTOME_BASE_PATH here.
 Flags win over the environment, it over files, later files over earlier ones.
 In a file, slides are listed under "slides": as PATH, NAME=PATH, or a map of
 name, path and links (symlinked folders below it that may be followed although
