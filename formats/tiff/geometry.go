@@ -15,6 +15,8 @@ const (
 	bandBytes           = 4 << 20
 	compressedBandBytes = 32 << 20
 	maxBandRows         = 1 << 14
+	// maxStripPixels keeps products of strip sizes far from overflow.
+	maxStripPixels = 1 << 40
 )
 
 // maxTileSide bounds TileWidth and TileLength; it is more than any decoder
@@ -118,7 +120,7 @@ func (d *Dir) samples(g *Geometry) error {
 	if planar == planarSeparate {
 		g.Planes, g.Samples = g.Samples, 1
 	}
-	if n > 1<<10 || g.Samples != 1 && g.Samples != 3 && g.Samples != 4 {
+	if n > 1<<10 || g.Samples > 4 {
 		return unsupported("SamplesPerPixel", n)
 	}
 	if err := d.every(BitsPerSample, "BitsPerSample", 1, 8); err != nil {
@@ -205,9 +207,9 @@ func (d *Dir) color(g *Geometry) error {
 		g.Color = microtome.ColorYCbCr
 	case g.Compression == compressionAperioRGB && samples == 3:
 		g.Color = microtome.ColorRGB
-	case p == photometricWhiteIsZero && g.Samples == 1:
+	case p == photometricWhiteIsZero && g.Samples <= 2:
 		g.Color = microtome.ColorGrayWhite
-	case p == photometricBlackIsZero && g.Samples == 1:
+	case p == photometricBlackIsZero && g.Samples <= 2:
 		g.Color = microtome.ColorGray
 	case g.Planes > 1 && (p == photometricRGB || p == photometricYCbCr && g.Codec != microtome.CodecNone):
 		g.Color = microtome.ColorGray
@@ -222,8 +224,9 @@ func (d *Dir) color(g *Geometry) error {
 	default:
 		return unsupported("PhotometricInterpretation", fmt.Sprintf("%d (with %d samples, Compression %d)", p, samples, g.Compression))
 	}
-	if g.Samples == 4 && (g.Codec == microtome.CodecJPEG || g.Codec == microtome.CodecJPEG2000) {
-		return unsupported("SamplesPerPixel", fmt.Sprintf("4 (with Compression %d)", g.Compression))
+	// Extra samples (alpha) are skipped where samples are plain bytes.
+	if g.Samples%2 == 0 && (g.Codec == microtome.CodecJPEG || g.Codec == microtome.CodecJPEG2000) {
+		return unsupported("SamplesPerPixel", fmt.Sprintf("%d (with Compression %d)", g.Samples, g.Compression))
 	}
 	return nil
 }
@@ -288,6 +291,9 @@ func (d *Dir) strips(g *Geometry) error {
 		return corrupt("RowsPerStrip 0")
 	}
 	g.StripRows = int(min(rows, uint64(g.Height)))
+	if g.Width*int64(g.StripRows) > maxStripPixels {
+		return overLimit("strips of %d x %d", g.Width, g.StripRows)
+	}
 	g.TileWidth = int(g.Width)
 	limit := int64(bandBytes)
 	if g.Codec != microtome.CodecNone {

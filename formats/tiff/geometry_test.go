@@ -117,6 +117,10 @@ func TestBrokenGeometry(t *testing.T) {
 		"too many tiles": {func(d *tiffw.Dir) {
 			d.Delete(256).Long(256, 1<<31-1).Delete(257).Long(257, 1<<31-1).Delete(322).Short(322, 1)
 		}, microtome.ErrLimit},
+		"huge strip": {func(d *tiffw.Dir) {
+			d.Delete(322).Delete(323).Delete(324).Long(273, 8)
+			d.Delete(256).Long(256, 1<<31-1).Delete(257).Long(257, 1<<31-1)
+		}, microtome.ErrLimit},
 		"no samples":   {func(d *tiffw.Dir) { d.Delete(277).Short(277, 0) }, microtome.ErrCorrupt},
 		"no color map": {func(d *tiffw.Dir) { d.Delete(277).Short(277, 1).Delete(262).Short(262, 3) }, microtome.ErrCorrupt},
 	} {

@@ -2,6 +2,7 @@ package tiff_test
 
 import (
 	"context"
+	"image/color"
 	"runtime"
 	"sync"
 	"testing"
@@ -117,5 +118,21 @@ func BenchmarkTileRef(b *testing.B) {
 		if _, _, err := f.Dirs[0].TileRef(context.Background(), i); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func BenchmarkReadCell(b *testing.B) {
+	tables, abbreviated := split(b, photo(b, 256, 256, color.White))
+	abbreviated = append(abbreviated[:len(abbreviated)-2], filled(16<<10, 0x55)...)
+	for name, photometric := range map[string]int{"YCbCr": 6, "RGB": 2} {
+		b.Run(name, func(b *testing.B) {
+			d := onlyTile(b, picture(256, 256, 3, photometric, 7).Undefined(347, tables), 256, 256, abbreviated)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := d.ReadCell(context.Background(), 0, 0, 0); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -60,6 +60,7 @@ func FuzzSplice(f *testing.F) {
 		if h, err := jpegstream.Parse(out); err != nil || !h.EOI || h.Trailing != 0 {
 			t.Fatalf("incomplete: %+v %v", h, err)
 		}
+		checkComplete(t, tables, p)
 		for _, transform := range []uint8{0, 1} {
 			out, err := jpegstream.WithAPP14(p, transform)
 			h, errParse := jpegstream.Parse(out)
@@ -87,4 +88,28 @@ func FuzzCanonical(f *testing.F) {
 			t.Fatalf("%d bytes became %d", len(p), len(out))
 		}
 	})
+}
+
+// checkComplete compares the header that Complete returns with what its stream
+// says, for every colour.
+func checkComplete(t *testing.T, tables, p []byte) {
+	t.Helper()
+	var parsed jpegstream.Tables
+	if len(tables) > 0 {
+		var err error
+		if parsed, err = jpegstream.ParseTables(tables); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []jpegstream.Color{jpegstream.AsIs, jpegstream.TransformNone, jpegstream.TransformYCbCr} {
+		out, h, err := parsed.Complete(append(make([]byte, parsed.Room()), p...), c)
+		want, errParse := jpegstream.Parse(out)
+		if err != nil || errParse != nil || h != want {
+			t.Fatalf("color %d: %v %v\n%+v\n%+v", c, err, errParse, h, want)
+		}
+		if h.NumComponents == 3 && (c == jpegstream.TransformNone && (h.JFIF || !h.Adobe || h.Transform != 0) ||
+			c == jpegstream.TransformYCbCr && h.Adobe && h.Transform != 1) {
+			t.Fatalf("color %d: %+v", c, h)
+		}
+	}
 }

@@ -42,13 +42,17 @@ func eachHuffman(b []byte, visit func(class, id uint8, table []byte)) error {
 // Tables are the quantization and Huffman tables of an abbreviated
 // table-specification stream (T.81 B.5; TIFF tag 347, TechNote 2). The zero
 // value is none.
-type Tables struct{ segments []byte }
+type Tables struct {
+	segments      []byte
+	quant, dc, ac uint8 // which they define, as in Header
+}
 
 // ParseTables takes DQT and DHT out of a tables stream. All else in it means
 // nothing to the streams that use the tables: SOI resets it. A missing EOI is
 // forgiven.
 func ParseTables(p []byte) (Tables, error) {
 	var t Tables
+	var defined Header
 	if len(p) < 2 || p[0] != 0xFF || p[1] != markerSOI {
 		return t, corrupt("tables of %d bytes without SOI in front", len(p))
 	}
@@ -61,14 +65,14 @@ func ParseTables(p []byte) (Tables, error) {
 			break
 		}
 		if s.marker == markerDQT || s.marker == markerDHT {
-			var unused Header
-			if err := unused.add(s); err != nil {
+			if err := defined.add(s); err != nil {
 				return Tables{}, err
 			}
 			t.segments = append(t.segments, p[s.start:s.end]...)
 		}
 		at = s.end
 	}
+	t.quant, t.dc, t.ac = defined.QuantTables, defined.DCTables, defined.ACTables
 	return t, nil
 }
 
@@ -108,8 +112,13 @@ func (t Tables) Complete(buf []byte, color Color) ([]byte, Header, error) {
 	start := t.Room()
 	marker, drop := color.markers(h)
 	if drop {
-		start += dropColor(p, h)
+		n := dropColor(p, h)
+		start += n
+		if h, err = Parse(p[n:]); err != nil {
+			return nil, h, err
+		}
 	}
+	end := start + h.End
 	start += 2 // the stream's SOI; a new one goes in front
 	start -= copy(buf[start-len(t.segments):], t.segments)
 	if marker != nil {
@@ -117,11 +126,31 @@ func (t Tables) Complete(buf []byte, color Color) ([]byte, Header, error) {
 	}
 	start -= 2
 	buf[start], buf[start+1] = 0xFF, markerSOI
-	end := t.Room() + h.End
 	out := buf[start:end]
+	h.completed(t, marker, end-start-h.End)
 	if !h.EOI {
 		out = append(out, 0xFF, markerEOI)
+		h.End, h.EOI = len(out), true
 	}
-	h, err = Parse(out)
-	return out, h, err
+	return out, h, nil
+}
+
+// completed is what Parse would say after Complete has put that many bytes in
+// front; parsing again would cost as much as all else.
+func (h *Header) completed(t Tables, marker []byte, shift int) {
+	h.ScanStart += shift
+	h.DataStart += shift
+	h.DataEnd += shift
+	h.End += shift
+	h.Trailing = 0
+	h.QuantTables |= t.quant
+	h.DCTables |= t.dc
+	h.ACTables |= t.ac
+	switch {
+	case marker == nil:
+	case marker[1] == markerAPP14:
+		h.Adobe, h.Transform = true, marker[len(marker)-1]
+	default:
+		h.JFIF = true
+	}
 }
