@@ -20,8 +20,12 @@ demo: build ## set up, build, and serve a synthetic slide with the viewer open t
 
 test: setup-test build check unit race nocgo browser pixels fuzz ## set up and run all tests
 
-build: setup viewer ## the binary, bin/microtome
+build: setup viewer ## the binary, bin/microtome; with libvips-dev also its WebP worker
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/microtome
+	@if pkg-config --exists vips 2>/dev/null; then \
+	  echo '$(GO) build -tags vips -o bin/ ./cmd/microtome-vips-worker'; \
+	  $(GO) build -trimpath -tags vips -o bin/ ./cmd/microtome-vips-worker; \
+	else echo 'no libvips-dev: built without WebP'; fi
 
 setup: ## system packages to build (compiler, libjpeg-turbo, OpenJPEG, Node)
 	@scripts/setup build

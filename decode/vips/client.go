@@ -151,7 +151,7 @@ func start(path string) (*child, error) {
 	cmd := exec.Command(path)
 	// libvips must not open its less-tested loaders, nor threads of its own:
 	// the client bounds the children instead.
-	cmd.Env = append(os.Environ(), "VIPS_BLOCK_UNTRUSTED=1", "VIPS_CONCURRENCY=1")
+	cmd.Env = childEnv()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -164,6 +164,18 @@ func start(path string) (*child, error) {
 		return nil, fmt.Errorf("vips child: %w", err)
 	}
 	return &child{cmd: cmd, in: in, out: bufio.NewReader(out)}, nil
+}
+
+// childEnv is what the child sees of the environment: where libraries lie, and
+// none of the server's settings, its token among them.
+func childEnv() []string {
+	env := []string{"VIPS_BLOCK_UNTRUSTED=1", "VIPS_CONCURRENCY=1"}
+	for _, name := range []string{"PATH", "LD_LIBRARY_PATH", "TMPDIR", "HOME", "LANG"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
 }
 
 // ask sends a request and waits for its answer. When ctx or the time ends first

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -178,5 +179,17 @@ func TestChildThatHangsOrDies(t *testing.T) {
 	}
 	if _, err := c.EncodeWebP(context.Background(), nil, 20000, 1, 3, 80, nil); !errors.Is(err, microtome.ErrLimit) {
 		t.Errorf("too large: %v", err)
+	}
+}
+
+func TestChildDoesNotSeeOurSettings(t *testing.T) {
+	t.Setenv("MICROTOME_TOKEN", "secret")
+	t.Setenv("TMPDIR", "/some/where")
+	env := strings.Join(childEnv(), "\n")
+	if strings.Contains(env, "secret") {
+		t.Error("the child's environment holds the token")
+	}
+	if !strings.Contains(env, "TMPDIR=/some/where") || !strings.Contains(env, "VIPS_BLOCK_UNTRUSTED=1") {
+		t.Errorf("the child's environment lacks what it needs: %s", env)
 	}
 }
