@@ -8,7 +8,10 @@ import (
 
 	"github.com/microtome/microtome"
 	"github.com/microtome/microtome/formats/tiff"
+	"github.com/microtome/microtome/formats/tiff/jpegstream"
 )
+
+const formatOME = "ome-tiff"
 
 // detectOME: the first directory's description claims to be OME-XML.
 func detectOME(in *input) bool { return looksLikeOME(in.text) }
@@ -38,7 +41,7 @@ func layoutOME(in *input) (*layout, error) {
 	if len(doc.Images) == 0 || !doc.Images[0].Pixels.Present {
 		return nil, noPixels(doc)
 	}
-	o := &omeLayout{layout: &layout{format: "ome-tiff"}, file: in.File, doc: doc}
+	o := &omeLayout{layout: &layout{format: formatOME}, file: in.File, doc: doc}
 	if err := o.mapPlanes(in.limits.Planes); err != nil {
 		return nil, err
 	}
@@ -289,5 +292,25 @@ func (o *omeLayout) firstDir(image *omeImage) *tiff.Dir {
 			return o.file.Dirs[b.IFD]
 		}
 	}
+	return nil
+}
+
+// subsampledIsYCbCr takes a JPEG tile that is marked RGB for what it is: a
+// stream that stores two of its components smaller holds YCbCr. OME-TIFFs exist
+// whose PhotometricInterpretation says RGB over such streams, as their writer
+// handed them out decoded.
+func subsampledIsYCbCr(t *microtome.Tile) error {
+	h, err := jpegstream.Parse(t.Data)
+	if err != nil {
+		return err
+	}
+	y, cb, cr := h.Components[0], h.Components[1], h.Components[2]
+	if h.NumComponents != 3 || y.H*y.V <= cb.H*cb.V || cb.H != cr.H || cb.V != cr.V {
+		return nil
+	}
+	if t.Data, err = jpegstream.WithAPP14(t.Data, 1); err != nil {
+		return err
+	}
+	t.Color = microtome.ColorYCbCr
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/microtome/microtome"
+	"github.com/microtome/microtome/formats/tiff/jpegstream"
+	"github.com/microtome/microtome/synth/jpegenc"
 	"github.com/microtome/microtome/synth/tiffw"
 )
 
@@ -176,6 +178,45 @@ func TestOMEInEveryForm(t *testing.T) {
 		tile, err := s.ReadTile(context.Background(), 1, 0, 1, 0)
 		if got := shape(s); got != "64x64 32x32" || err != nil || tile.Data[0] != 2 {
 			t.Errorf("%+v: %q, %v", form, got, err)
+		}
+	}
+}
+
+// TestOMESubsampledRGB: JPEG tiles of subsampled YCbCr under a directory that
+// says RGB are YCbCr in an OME-TIFF; everywhere else PhotometricInterpretation
+// decides (C4).
+func TestOMESubsampledRGB(t *testing.T) {
+	for _, c := range []struct {
+		sampling jpegenc.Sampling
+		ome      bool
+		want     microtome.Color
+	}{
+		{jpegenc.Sampling{H: 2, V: 2}, true, microtome.ColorYCbCr},
+		{jpegenc.Sampling{H: 2, V: 1}, true, microtome.ColorYCbCr},
+		{jpegenc.Sampling{H: 1, V: 1}, true, microtome.ColorRGB},
+		{jpegenc.Sampling{H: 2, V: 2}, false, microtome.ColorRGB},
+	} {
+		e, err := jpegenc.New(jpegenc.Options{Color: jpegenc.YCbCr, Sampling: c.sampling, JFIF: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream, err := e.Encode(nil, filled(16*16*3, 90), 16, 16, 16*3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := tiled(16, 16).set(259, short(7))
+		d.cells = [][]byte{stream}
+		if c.ome {
+			d = ome(d, `SizeC="3"`, `<TiffData IFD="0"/>`)
+		}
+		tile, err := opened(t, d).ReadTile(context.Background(), 0, 0, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := jpegstream.Parse(tile.Data)
+		transform := map[microtome.Color]uint8{microtome.ColorYCbCr: 1}[c.want]
+		if err != nil || tile.Color != c.want || !h.Adobe || h.JFIF || h.Transform != transform {
+			t.Errorf("%+v: colour %v, stream %+v, %v", c, tile.Color, h, err)
 		}
 	}
 }

@@ -193,8 +193,13 @@ func (s *slide) ReadTile(ctx context.Context, level, plane, col, row int) (micro
 	if err != nil {
 		return microtome.Tile{}, fmt.Errorf("level %d: tile %d,%d: %w", level, col, row, err)
 	}
-	if t.Codec == microtome.CodecJPEG2000 {
+	switch {
+	case t.Codec == microtome.CodecJPEG2000:
 		t.Color = s.info.Levels[level].Color
+	case t.Codec == microtome.CodecJPEG && t.Color == microtome.ColorRGB && s.info.Format == formatOME:
+		if err := subsampledIsYCbCr(&t); err != nil {
+			return microtome.Tile{}, fmt.Errorf("level %d: tile %d,%d: %w", level, col, row, err)
+		}
 	}
 	return t, nil
 }
