@@ -47,7 +47,7 @@ func TestRealFiles(t *testing.T) {
 	if os.Getenv("MICROTOME_DATA") != "" {
 		return // another folder: nothing to pin
 	}
-	want := map[string]int{"aperio": 2, "generic-tiff": 263, "ome-tiff": 23, "unsupported": 663, "corrupt": 11, "limit": 3}
+	want := map[string]int{"aperio": 2, "generic-tiff": 269, "ome-tiff": 23, "unsupported": 657, "corrupt": 11, "limit": 3}
 	if !maps.Equal(outcomes, want) {
 		t.Errorf("outcomes are %v, want %v", outcomes, want)
 	}
