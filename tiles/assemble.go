@@ -58,7 +58,7 @@ func (p *picture) begin(ctx context.Context, col, row int, src image.Rectangle, 
 	e := piece{part: cell.Intersect(src), origin: cell.Min}
 	k, kept := p.key(col, row), a.cache
 	var crop image.Rectangle
-	if !whole && 2*area(e.part) <= area(cell) {
+	if !whole && 2*area(e.part) <= area(cell) && !a.has(k) {
 		crop, kept = e.part.Sub(cell.Min), p.r.once
 		e.origin = e.part.Min
 		k.crop = [4]int32{int32(crop.Min.X), int32(crop.Min.Y), int32(crop.Max.X), int32(crop.Max.Y)}
@@ -70,6 +70,15 @@ func (p *picture) begin(ctx context.Context, col, row int, src image.Rectangle, 
 		return p.decode(ctx, col, row, crop, a.priority)
 	})
 	return e
+}
+
+// has says that a tile is kept, whole.
+func (a access) has(k tileKey) bool {
+	px, ok := a.cache.Lookup(k)
+	if ok {
+		px.Release()
+	}
+	return ok
 }
 
 func area(r image.Rectangle) int { return r.Dx() * r.Dy() }

@@ -13,10 +13,16 @@ import (
 // multiples of Options.MaxPixels.
 const sourceFactor = 4
 
+// maxRegionTiles bounds the tiles under one region, where they are tiny.
+const maxRegionTiles = 1 << 20
+
 // Region returns a rectangle of the slide at any scale, encoded, of exactly the
 // size asked for. See RegionPixels.
 func (r *Reader) Region(ctx context.Context, s microtome.Slide, q Region, o PixelOptions) (Answer, error) {
 	plan, err := r.planRegion(s, q, &o)
+	if err == nil {
+		err = fits(o.Format, q.Width, q.Height)
+	}
 	if err != nil {
 		return Answer{}, err
 	}
@@ -97,7 +103,8 @@ func (r *Reader) planRegion(s microtome.Slide, q Region, o *PixelOptions) (*regi
 		plan.req.ay.step = stepOf(c.down[1] / p.scale[1])
 		plan.req.access.partly = false
 	}
-	if src := plan.req.source(0, q.Height); int64(src.Dx()) > 0 && int64(src.Dy()) > sourceFactor*r.o.MaxPixels/int64(src.Dx()) {
+	src := plan.req.source(0, q.Height)
+	if !src.Empty() && (int64(src.Dy()) > sourceFactor*r.o.MaxPixels/int64(src.Dx()) || tilesUnder(p.grid, src) > maxRegionTiles) {
 		return nil, fmt.Errorf("%dx%d pixels of level %d are needed, at most %d: %w",
 			src.Dx(), src.Dy(), c.level, sourceFactor*r.o.MaxPixels, microtome.ErrLimit)
 	}

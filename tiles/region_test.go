@@ -248,6 +248,59 @@ func TestA8A9A12NoPadding(t *testing.T) {
 	}
 }
 
+// A tile touched for the first time is decoded only where it is touched; once a
+// scan is seen, whole and once. The pixels are the same.
+func TestRegionDecodesPartsAndThenWhole(t *testing.T) {
+	s := newFake("parts", 3, 64, 64, image.Pt(640, 640))
+	e := &fakeEngine{}
+	r := newTestReader(t, e, nil)
+	read := func(x, y int) {
+		t.Helper()
+		px, _, err := r.RegionPixels(context.Background(), s, Region{L0X: int64(x), L0Y: int64(y), Width: 40, Height: 40}, PixelOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(t, fmt.Sprint(x, y), px, naive(s, 0, float64(x), float64(y), 1, 1, 40, 40), 0)
+		px.Release()
+	}
+	read(110, 110) // four tiles, a part of each
+	if e.jobs.Load() != 4 || e.crops.Load() != 4 {
+		t.Fatalf("first: %d decodes, %d of parts", e.jobs.Load(), e.crops.Load())
+	}
+	read(150, 110) // two of them again
+	if e.jobs.Load() != 6 || e.crops.Load() != 4 {
+		t.Fatalf("second: %d decodes, %d of parts", e.jobs.Load(), e.crops.Load())
+	}
+	read(140, 120)
+	if e.jobs.Load() != 6 {
+		t.Fatalf("third: %d decodes", e.jobs.Load())
+	}
+	read(400, 400) // elsewhere
+	if e.crops.Load() == 4 {
+		t.Error("elsewhere, tiles are decoded whole")
+	}
+}
+
+// Strips of one row are many but small: no preview.
+func TestViewOfManyStrips(t *testing.T) {
+	s := newFake("strips", 1, 1500, 1, image.Pt(1500, 1500))
+	a, err := newTestReader(t, &fakeEngine{}, nil).View(context.Background(), s, zoomed(s, 3), raw)
+	if err != nil || a.Preview {
+		t.Errorf("preview %v, %v", a.Preview, err)
+	}
+}
+
+// A side that a format cannot hold is a limit, found before anything is decoded.
+func TestTooLongForTheFormat(t *testing.T) {
+	s := newFake("long", 1, 64, 64, image.Pt(64, 64))
+	r := newTestReader(t, &fakeEngine{}, nil)
+	for f, n := range map[microtome.Format]int{microtome.FormatJPEG: 1 << 16, microtome.FormatWebP: 1 << 14} {
+		if _, err := r.Region(context.Background(), s, Region{Width: n, Height: 1}, PixelOptions{Format: f}); !errors.Is(err, microtome.ErrLimit) {
+			t.Errorf("format %d: %v", f, err)
+		}
+	}
+}
+
 func FuzzRegion(f *testing.F) {
 	f.Add(int64(0), int64(0), 5, 5, uint8(0), 0.0)
 	f.Add(int64(-1<<63), int64(1<<62), 3, 7, uint8(3), 2.5)

@@ -50,6 +50,7 @@ type Options struct {
 type Reader struct {
 	o       Options
 	answers *cache.Cache[answerKey, *Answer]
+	regions *cache.Cache[answerKey, *Answer]        // a small part: a scan must not flush the viewers'
 	pixels  *cache.Cache[tileKey, microtome.Pixels] // of viewers
 	patches *cache.Cache[tileKey, microtome.Pixels] // of regions, which must not flush the viewers'
 	// once loads what is not kept: parts of tiles, and what builds pyramids.
@@ -80,9 +81,8 @@ func New(o Options) (*Reader, error) {
 		o.PyramidBytes = defaultPyramidBytes
 	}
 	r := &Reader{o: o}
-	r.answers = cache.New(cache.Options[answerKey, *Answer]{
-		MaxBytes: o.AnswerBytes, Hash: answerKey.hash, Size: (*Answer).bytes,
-	})
+	r.answers = newAnswerCache(o.AnswerBytes - o.AnswerBytes/8)
+	r.regions = newAnswerCache(o.AnswerBytes / 8)
 	r.pixels = newPixelCache(o.PixelBytes / 2)
 	r.patches = newPixelCache(o.PixelBytes - o.PixelBytes/2)
 	r.once = newPixelCache(0)
@@ -94,6 +94,10 @@ func New(o Options) (*Reader, error) {
 		r.pyramid = p
 	}
 	return r, nil
+}
+
+func newAnswerCache(bytes int64) *cache.Cache[answerKey, *Answer] {
+	return cache.New(cache.Options[answerKey, *Answer]{MaxBytes: bytes, Hash: answerKey.hash, Size: (*Answer).bytes})
 }
 
 func newPixelCache(bytes int64) *cache.Cache[tileKey, microtome.Pixels] {
@@ -110,6 +114,7 @@ func (r *Reader) Close() error {
 		r.pyramid.close()
 	}
 	r.answers.Purge()
+	r.regions.Purge()
 	r.pixels.Purge()
 	r.patches.Purge()
 	return nil
@@ -205,13 +210,33 @@ type Region struct {
 // answered turns a question into the answer kept under k, or makes and keeps
 // it. Previews and failures are not kept.
 func (r *Reader) answered(ctx context.Context, k answerKey, make func(context.Context) (*Answer, error)) (Answer, error) {
-	a, hit, err := r.answers.Get(ctx, k, make)
+	kept := r.answers
+	if k.ask == askRegion {
+		kept = r.regions
+	}
+	a, hit, err := kept.Get(ctx, k, make)
 	if err != nil {
 		return Answer{}, err
 	}
 	out := *a
 	out.CacheHit = hit
 	return out, nil
+}
+
+// fits says that a format can hold a picture of w x h pixels: JPEG's sizes have
+// 16 bits (T.81 B.2.2), WebP's 14.
+func fits(f microtome.Format, w, h int) error {
+	limit := 0
+	switch f {
+	case microtome.FormatJPEG:
+		limit = 1<<16 - 1
+	case microtome.FormatWebP:
+		limit = 1<<14 - 1
+	}
+	if limit > 0 && max(w, h) > limit {
+		return fmt.Errorf("%dx%d pixels, at most %d a side in this format: %w", w, h, limit, microtome.ErrLimit)
+	}
+	return nil
 }
 
 // plane checks (c, z, t) and returns the plane's number.

@@ -81,6 +81,9 @@ func (r *Reader) view(ctx context.Context, s microtome.Slide, v View, plane int,
 		out.CacheHit = true
 		return out, nil
 	}
+	if err := fits(o.Format, v.Rect.Dx(), v.Rect.Dy()); err != nil {
+		return Answer{}, err
+	}
 	q, ok := r.viewRequest(ctx, s, &v, plane, o)
 	if !ok {
 		return r.preview(ctx, s, &v, plane, o)
@@ -107,9 +110,11 @@ func (v *View) describe(a *Answer, info *microtome.Info, level int) {
 }
 
 const (
-	// maxTiles and maxSource bound what is decoded for one View.
-	maxTiles  = 1024
-	maxSource = 64 << 20
+	// maxTiles and maxSource bound what is decoded for one View. Of small tiles
+	// (strips of one row) there may be more.
+	maxTiles      = 1024
+	maxSmallTiles = 16 * maxTiles
+	maxSource     = 64 << 20
 )
 
 // viewRequest chooses the picture and the axes; false when it would cost too
@@ -134,7 +139,8 @@ func (r *Reader) viewRequest(ctx context.Context, s microtome.Slide, v *View, pl
 	q.ay = axis{step: stepOf(v.Downsample / p.scale[1]), size: p.grid.Height}
 	src := q.source(0, q.h)
 	cost := int64(area(src)) << (2 * p.reduce)
-	return q, tilesUnder(p.grid, src) <= maxTiles && cost <= maxSource
+	n := tilesUnder(p.grid, src)
+	return q, n <= maxTiles && cost <= maxSource || n <= maxSmallTiles && cost <= bandPixels
 }
 
 // tilesUnder counts the tiles that a rectangle touches.
