@@ -57,10 +57,12 @@ func Parse(p []byte) (Header, error) {
 			h.End, h.EOI = s.end, true
 			break
 		}
+		before := h
 		if err == nil {
 			err = h.add(s)
 		}
-		if err != nil && h.Scans > 0 {
+		if err != nil && before.Scans > 0 {
+			h = before // what a broken segment said is cut off with it
 			h.End = at
 			break
 		}
