@@ -20,6 +20,7 @@ func seeds(f *testing.F) [][]byte {
 	return [][]byte{
 		color, gray, progressive, color[:h.ScanStart], color[:h.DataStart+5],
 		with(color, segmentJFIF, segmentAdobe0, segmentComment), with(color, segmentAdobe1, segmentDRI),
+		append(with(color[:len(color)-2], segmentJFIF, segmentAdobe1), segmentAdobe0+"\xFF\xD9"...),
 		append(bytes.Clone(gray[:len(gray)-2]), "\xFF\xDB\x00\x45\x03"+string(make([]byte, 64))+"\x21\x00"...),
 		append(with(color[sof-2:]), "\xFF\xFF\xD9\xFF\xD8"...), []byte("\xFF\xD8\xFF\xD9"), nil,
 	}

@@ -84,6 +84,8 @@ func Parse(p []byte) (Header, error) {
 // add takes one segment in.
 func (h *Header) add(s segment) error {
 	switch {
+	case s.marker == markerSOI || s.marker == markerEOI:
+		return corrupt("marker FF%02X out of place", s.marker)
 	case isSOF(s.marker):
 		return h.addFrame(s)
 	case s.marker == markerSOS:
@@ -103,12 +105,11 @@ func (h *Header) add(s segment) error {
 			return corrupt("DRI of %d bytes", len(s.body))
 		}
 		h.RestartInterval = int(s.body[0])<<8 | int(s.body[1])
+	case h.Scans > 0: // players settle the colour before the first scan
 	case isJFIF(s):
 		h.JFIF = true
 	case isAdobe(s):
 		h.Adobe, h.Transform = true, s.body[11]
-	case s.marker == markerSOI || s.marker == markerEOI:
-		return corrupt("marker FF%02X before a scan", s.marker)
 	}
 	return nil
 }
