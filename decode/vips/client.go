@@ -76,6 +76,9 @@ func (c *Client) EncodeWebP(ctx context.Context, pix []byte, w, h, channels, qua
 // Encode has a child encode a picture. A child that died since its last picture
 // is replaced once.
 func (c *Client) Encode(ctx context.Context, r *Request) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err // select would toss a coin
+	}
 	select {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
