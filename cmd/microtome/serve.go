@@ -113,13 +113,20 @@ func newHandler(c *config, log *slog.Logger, lib *library.Library, e *engine, d 
 	}
 	return web.New(web.Options{
 		Library: lib, Reader: e.reader,
-		Version: buildVersion(), EncoderVersion: fmt.Sprintf("%s q%d", e.cpu.Name(), c.Quality),
+		Version: buildVersion(), EncoderVersion: encoderVersion(e, c),
 		Token: c.Token, Loopback: c.loopback, Hosts: c.Hosts, BasePath: c.BasePath,
 		TrustedProxies: proxies, CORS: c.CORS, PublicCache: c.PublicCache,
 		OpenAssociated: c.ShowAssociated, OpenProperties: c.ShowProperties,
 		MaxPixels: c.MaxPixels, Log: log, Slow: c.SlowRequest, LogNames: c.LogNames,
 		Ready: d.ready,
 	})
+}
+
+// encoderVersion names all beside the slide that decides an answer's bytes: two
+// replicas of one build and configuration give equal ETags, and an upgrade
+// that renders differently never answers 304 for the old picture.
+func encoderVersion(e *engine, c *config) string {
+	return fmt.Sprintf("%s %s q%d bg%v open%t", buildVersion(), e.cpu.Name(), c.Quality, c.Background, c.ShowProperties)
 }
 
 // door says whether new requests are welcome.
