@@ -20,11 +20,11 @@ func Like(name string) (Spec, error) {
 		s.Format, s.Codec, s.Quality, s.Levels, s.AppMag = SVS, JPEGRGB, 30, 3, 20
 		s.Associated = WholeJPEG
 		s.aperio = aperioText{scanW: 46920, scanH: 33014, x: 0, y: 100, scanner: "STANDIN"}
-		s.Scene = scene.Options{Repeat: true, PeriodX: 15360, PeriodY: 15360}
+		s.Scene = scene.Options{Repeat: true, PeriodX: 15360, PeriodY: 15360, Coverage: likeCoverage, Detail: cmuDetail()}
 		return s, nil
 	case "cmu-1-tiff":
 		s.Format, s.Codec, s.Sampling, s.Levels = TIFF, JPEG, jpegenc.S420, 9
-		s.Scene = scene.Options{Repeat: true, PeriodX: 16384, PeriodY: 16384}
+		s.Scene = scene.Options{Repeat: true, PeriodX: 16384, PeriodY: 16384, Coverage: likeCoverage, Detail: cmuTIFFDetail()}
 		return s, nil
 	}
 	return Spec{}, fmt.Errorf("synth: no slide named %q", name)

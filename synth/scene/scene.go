@@ -92,6 +92,9 @@ func (s *Scene) Paint(dst []uint8, x, y, w, h, downsample int) bool {
 		edge: max(300/float32(downsample), 18), ring: max(90/float32(downsample), 5),
 	}
 	ox, oy := x%step, y%step // the grid of samples is the level's, not the rectangle's
+	if downsample > 128 {    // the islands are down to some pixels: nothing is sharp
+		p.edge = 5
+	}
 	cols := (ox+w+step-1)/step + 1
 	rows := [2][]sample{make([]sample, cols), make([]sample, cols)}
 	d := float32(downsample)

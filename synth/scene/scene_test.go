@@ -15,6 +15,23 @@ func paintAll(t *testing.T, s *Scene, x, y, w, h, d int) []uint8 {
 	return p
 }
 
+// TestRectanglesAgree paints a picture whole and in odd pieces.
+func TestRectanglesAgree(t *testing.T) {
+	s, err := New(Options{Seed: 2, Width: 3000, Height: 2000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []int{1, 4} {
+		whole := paintAll(t, s, 300, 200, 150, 120, d)
+		piece := paintAll(t, s, 333, 241, 61, 47, d)
+		for y := range 47 {
+			if !bytes.Equal(piece[y*61*3:(y+1)*61*3], whole[((y+41)*150+33)*3:][:61*3]) {
+				t.Fatalf("downsample %d: row %d of a piece differs from the whole", d, y)
+			}
+		}
+	}
+}
+
 func TestPreview(t *testing.T) {
 	if os.Getenv("MICROTOME_PREVIEW") == "" {
 		t.Skip("MICROTOME_PREVIEW names no file to write")
