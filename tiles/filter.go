@@ -32,7 +32,8 @@ func newFilter(ax, ay axis, x0 int64, w int, clamp bool, ch int, bg microtome.RG
 		taps: make([]tap, w), ay: ay, clamp: clamp, ch: ch, bg: bg, lineOf: -1,
 		line: make([]uint16, w*ch), sums: make([]uint32, w*ch),
 	}
-	weights := make([]uint32, 0, w*(int(ax.step>>32)+2))
+	// Neighbours share at most one source pixel.
+	weights := make([]uint32, 0, min(int64(w)*int64(ax.step>>32+2), ax.size+2*int64(w)))
 	for i := range f.taps {
 		f.taps[i], weights = ax.appendTap(weights, x0+int64(i), clamp)
 	}
@@ -51,16 +52,30 @@ func (f *filter) rows(dst *canvas, j0, j1 int, y0 int64, band *canvas, src image
 			continue
 		}
 		clear(f.sums)
-		for n, wy := range t.weights {
-			f.across(band, src, t.first+int64(n))
-			for i, v := range f.line {
-				f.sums[i] += wy * uint32(v)
-			}
+		f.add(t, band, src)
+		f.store(dst, j)
+	}
+}
+
+// add adds the source rows that both the tap and the band have to the sums.
+func (f *filter) add(t tap, band *canvas, src image.Rectangle) {
+	for n, wy := range t.weights {
+		ly := t.first + int64(n)
+		if ly < int64(src.Min.Y) || ly >= int64(src.Max.Y) {
+			continue
 		}
-		out := dst.pix[j*dst.w*dst.ch:][:dst.w*dst.ch]
-		for i, s := range f.sums {
-			out[i] = byte((s + 1<<21) >> 22)
+		f.across(band, src, ly)
+		for i, v := range f.line {
+			f.sums[i] += wy * uint32(v)
 		}
+	}
+}
+
+// store writes the sums as row j of dst.
+func (f *filter) store(dst *canvas, j int) {
+	out := dst.pix[j*dst.w*dst.ch:][:dst.w*dst.ch]
+	for i, s := range f.sums {
+		out[i] = byte((s + 1<<21) >> 22)
 	}
 }
 

@@ -281,6 +281,18 @@ func TestRegionDecodesPartsAndThenWhole(t *testing.T) {
 	}
 }
 
+// One pixel over more than is held at once.
+func TestRegionOfOnePixel(t *testing.T) {
+	s := newFake("onepixel", 1, 512, 512, image.Pt(2600, 2000))
+	r := newTestReader(t, &fakeEngine{}, nil)
+	px, _, err := r.RegionPixels(context.Background(), s, Region{Width: 1, Height: 1, Scale: Scale{Kind: ByDownsample, Value: 2600}}, PixelOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer px.Release()
+	compare(t, "one pixel", px, naive(s, 0, 0, 0, 2600, 2600, 1, 1), 1)
+}
+
 // Strips of one row are many but small: no preview.
 func TestViewOfManyStrips(t *testing.T) {
 	s := newFake("strips", 1, 1500, 1, image.Pt(1500, 1500))

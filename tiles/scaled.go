@@ -79,22 +79,54 @@ func (q *request) filtered(ctx context.Context, dst *canvas) (drawn int, err err
 		if src.Empty() && q.clamp {
 			src = q.nearest(j0, j1)
 		}
-		var band *canvas
-		if !src.Empty() {
-			band = newCanvas(src.Dx(), src.Dy(), dst.ch)
-			n, err := q.p.assemble(ctx, src, band, 0, 0, q.access)
-			drawn += n
-			if err != nil {
-				band.free()
-				return drawn, err
-			}
+		n := 0
+		switch {
+		case src.Empty():
+			f.rows(dst, j0, j1, q.y0, nil, src)
+		case area(src) > bandPixels:
+			n, err = q.tallRow(ctx, f, dst, j0, src)
+		default:
+			n, err = q.band(ctx, src, func(band *canvas) { f.rows(dst, j0, j1, q.y0, band, src) })
 		}
-		f.rows(dst, j0, j1, q.y0, band, src)
-		if band != nil {
-			band.free()
+		if drawn += n; err != nil {
+			return drawn, err
 		}
 		j0 = j1
 	}
+	return drawn, nil
+}
+
+// band hands a part of the source to use.
+func (q *request) band(ctx context.Context, src image.Rectangle, use func(*canvas)) (int, error) {
+	band := newCanvas(src.Dx(), src.Dy(), q.p.channels())
+	defer band.free()
+	n, err := q.p.assemble(ctx, src, band, 0, 0, q.access)
+	if err == nil {
+		use(band)
+	}
+	return n, err
+}
+
+// tallRow makes one row of the answer whose source is too large to be held at
+// once.
+func (q *request) tallRow(ctx context.Context, f *filter, dst *canvas, j int, src image.Rectangle) (drawn int, err error) {
+	var t tap
+	t, f.vert = q.ay.appendTap(f.vert[:0], q.y0+int64(j), q.clamp)
+	clear(f.sums)
+	step := max(1, bandPixels/src.Dx()/q.p.grid.TileHeight*q.p.grid.TileHeight)
+	for y := src.Min.Y; y < src.Max.Y; {
+		part := src
+		part.Min.Y, part.Max.Y = y, min(src.Max.Y, (y/step+1)*step)
+		n, err := q.band(ctx, part, func(band *canvas) {
+			f.lineOf = -1
+			f.add(t, band, part)
+		})
+		if drawn += n; err != nil {
+			return drawn, err
+		}
+		y = part.Max.Y
+	}
+	f.store(dst, j)
 	return drawn, nil
 }
 

@@ -38,7 +38,7 @@ func (v *View) check(maxPixels int64) error {
 	switch {
 	case !(v.Downsample > 0) || math.IsInf(v.Downsample, 0):
 		return fmt.Errorf("downsample %v: %w", v.Downsample, microtome.ErrMalformed)
-	case v.Width > maxPosition || v.Height > maxPosition || v.Rect.Empty() || !v.Rect.In(full):
+	case v.Width <= 0 || v.Height <= 0 || v.Width > maxPosition || v.Height > maxPosition || v.Rect.Empty() || !v.Rect.In(full):
 		return fmt.Errorf("%v of a level of %dx%d: %w", v.Rect, v.Width, v.Height, microtome.ErrMalformed)
 	case int64(v.Rect.Dx()) > maxPixels/int64(v.Rect.Dy()):
 		return fmt.Errorf("%dx%d pixels, at most %d: %w", v.Rect.Dx(), v.Rect.Dy(), maxPixels, microtome.ErrLimit)

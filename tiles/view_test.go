@@ -180,7 +180,7 @@ func TestViewErrors(t *testing.T) {
 		func(v *View) { v.Downsample = 0 }, func(v *View) { v.Downsample = -1 }, func(v *View) { v.Downsample = math.NaN() },
 		func(v *View) { v.Downsample = math.Inf(1) }, func(v *View) { v.Rect = image.Rectangle{} },
 		func(v *View) { v.Rect = image.Rect(-1, 0, 5, 5) }, func(v *View) { v.Rect = image.Rect(0, 0, 501, 5) },
-		func(v *View) { v.Rect = image.Rect(500, 0, 501, 5) }, func(v *View) { v.Width = 1 << 50 },
+		func(v *View) { v.Rect = image.Rect(500, 0, 501, 5) }, func(v *View) { v.Width = 1 << 50 }, func(v *View) { v.Width, v.Height, v.Rect = -9, -9, image.Rect(-5, -5, -1, -1) },
 	} {
 		v := good
 		change(&v)
