@@ -19,6 +19,11 @@ func (c *comparison) levels(ctx context.Context) error {
 	}
 	for i := 1; i < len(all); i++ {
 		part := Part{What: fmt.Sprintf("level %d whole, %dx%d", i, all[i].Width, all[i].Height)}
+		if c.theirs[i] < 0 {
+			part.Error = "OpenSlide has no such level"
+			c.add(part)
+			continue
+		}
 		if err := c.level(ctx, i, &part.Diff); err != nil {
 			part.Error = err.Error()
 		}
@@ -38,7 +43,7 @@ func (c *comparison) level(ctx context.Context, i int, h *Histogram) error {
 	for ly := int64(0); ly < l.Height; ly += rows {
 		c.o.Progress(fmt.Sprintf("level %d", i), float64(ly)/float64(l.Height))
 		n := int(min(rows, l.Height-ly))
-		_, theirs, err := c.ref.ask(request{Op: "rows", Level: i, Y: ly, Width: int(l.Width), Height: n})
+		_, theirs, err := c.ref.ask(request{Op: "rows", Level: c.theirs[i], Y: ly, Width: int(l.Width), Height: n})
 		if err != nil {
 			return err
 		}

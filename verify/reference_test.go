@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,14 +61,31 @@ func TestShapesThatCannotBeCompared(t *testing.T) {
 		want   string
 	}{
 		{"empty reference", []microtome.Level{level(9, 9)}, nil, "no level"},
-		{"fewer levels", []microtome.Level{level(9, 9)}, [][2]int64{{9, 9}, {4, 4}}, "1 levels, OpenSlide 2"},
 		{"other size", []microtome.Level{level(9, 9)}, [][2]int64{{9, 8}}, "9x8"},
 		{"empty level", []microtome.Level{level(9, 9), level(0, 0)}, [][2]int64{{9, 9}, {0, 0}}, "empty"},
 	} {
-		cmp := &comparison{ref: &reference{Levels: c.theirs}, slide: shapeOnly{info: microtome.Info{Levels: c.ours}}}
+		cmp := &comparison{ref: &reference{Levels: c.theirs}, slide: shapeOnly{info: microtome.Info{Levels: c.ours}}, report: &Report{}}
 		if err := cmp.shape(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
+	}
+}
+
+func TestLevelsThatOnlyOneSideHas(t *testing.T) {
+	level := func(w, h int64) microtome.Level { return microtome.Level{Grid: microtome.Grid{Width: w, Height: h}} }
+	cmp := &comparison{
+		ref:    &reference{Levels: [][2]int64{{9, 9}, {5, 5}, {2, 2}}},
+		slide:  shapeOnly{info: microtome.Info{Levels: []microtome.Level{level(9, 9), level(4, 4), level(2, 2), level(1, 1)}}},
+		report: &Report{},
+	}
+	if err := cmp.shape(); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(cmp.theirs, []int{0, -1, 2, -1}) {
+		t.Errorf("paired as %v", cmp.theirs)
+	}
+	if len(cmp.report.Parts) != 1 || cmp.report.OK() {
+		t.Errorf("another number of levels is no difference: %+v", cmp.report.Parts)
 	}
 }
 

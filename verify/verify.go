@@ -96,25 +96,36 @@ type comparison struct {
 	reader *tiles.Reader
 	o      Options
 	report *Report
+	theirs []int // OpenSlide's number of each of our levels, -1: it has none
 }
 
-// shape refuses a reference with nothing in it, and levels that do not match:
-// no pixel comparison would mean anything.
+// shape pairs our levels with OpenSlide's by their size. It refuses a reference
+// with nothing in it; a level that only one side has is a difference.
 func (c *comparison) shape() error {
-	levels := c.slide.Info().Levels
 	if len(c.ref.Levels) == 0 {
 		return errors.New("OpenSlide shows no level: nothing to compare")
 	}
-	if len(levels) != len(c.ref.Levels) {
-		return fmt.Errorf("we have %d levels, OpenSlide %d", len(levels), len(c.ref.Levels))
-	}
+	levels := c.slide.Info().Levels
+	c.theirs = make([]int, len(levels))
+	next := 0
 	for i, l := range levels {
-		if their := c.ref.Levels[i]; their[0] != l.Width || their[1] != l.Height {
-			return fmt.Errorf("level %d is %dx%d here, %dx%d in OpenSlide", i, l.Width, l.Height, their[0], their[1])
-		}
 		if l.Width <= 0 || l.Height <= 0 {
 			return fmt.Errorf("level %d is empty", i)
 		}
+		c.theirs[i] = -1
+		for j := next; j < len(c.ref.Levels); j++ {
+			if c.ref.Levels[j] == [2]int64{l.Width, l.Height} {
+				c.theirs[i], next = j, j+1
+				break
+			}
+		}
+	}
+	if c.theirs[0] != 0 {
+		return fmt.Errorf("level 0 is %dx%d here, %dx%d in OpenSlide",
+			levels[0].Width, levels[0].Height, c.ref.Levels[0][0], c.ref.Levels[0][1])
+	}
+	if len(levels) != len(c.ref.Levels) {
+		c.add(Part{What: "levels", Error: fmt.Sprintf("we serve %d, OpenSlide shows %d", len(levels), len(c.ref.Levels))})
 	}
 	return nil
 }

@@ -21,12 +21,12 @@ and sizes are set; the other flags describe any other slide.`
 
 // synthFlags is what the command line says of the slide.
 type synthFlags struct {
-	spec                  synth.Spec
-	like, format, codec   string
-	sampling, icc         string
-	seed                  uint32
-	subifds, cog, force   bool
-	noAssociated          bool
+	spec                synth.Spec
+	like, format, codec string
+	sampling, icc       string
+	seed                uint32
+	subifds, cog, force bool
+	noAssociated        bool
 }
 
 func newSynthCmd() *cobra.Command {

@@ -2,9 +2,6 @@ package scene
 
 import (
 	"bytes"
-	"image"
-	"image/png"
-	"os"
 	"testing"
 )
 
@@ -30,27 +27,6 @@ func TestRectanglesAgree(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestPreview(t *testing.T) {
-	if os.Getenv("MICROTOME_PREVIEW") == "" {
-		t.Skip("MICROTOME_PREVIEW names no file to write")
-	}
-	s, _ := New(Options{Seed: 1, Width: 12000, Height: 9000})
-	m := image.NewRGBA(image.Rect(0, 0, 1500, 1300))
-	put := func(p []uint8, w, x0, y0 int) {
-		for i := 0; i < len(p); i += 3 {
-			o := m.PixOffset(x0+i/3%w, y0+i/3/w)
-			copy(m.Pix[o:], append(p[i:i+3:i+3], 255))
-		}
-	}
-	put(paintAll(t, s, 0, 0, 750, 562, 16), 750, 0, 0)
-	put(paintAll(t, s, 800, 800, 750, 562, 4), 750, 750, 0)
-	put(paintAll(t, s, 4000, 4000, 750, 700, 1), 750, 0, 562)
-	put(paintAll(t, s, 2000, 2000, 750, 700, 2), 750, 750, 562)
-	var b bytes.Buffer
-	_ = png.Encode(&b, m)
-	_ = os.WriteFile(os.Getenv("MICROTOME_PREVIEW"), b.Bytes(), 0o644)
 }
 
 func BenchmarkPaint(b *testing.B) {
