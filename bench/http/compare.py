@@ -84,18 +84,19 @@ def write_lines(folder, name, lines):
     return path
 
 
-def nginx_config(folder):
+def nginx_config(folder, open_files=0):
+    """Plain nginx, or with the descriptors of so many files kept open."""
     config = """
-worker_processes 2; daemon off; pid {d}/nginx.pid; error_log {d}/nginx.log;
+worker_processes 2; worker_rlimit_nofile 20000; daemon off; pid {d}/nginx.pid; error_log {d}/nginx.log;
 events {{ worker_connections 256; }}
-http {{ access_log off; sendfile on; open_file_cache max=50000; types {{ image/jpeg jpg; }}
+http {{ access_log off; sendfile on; {cache} types {{ image/jpeg jpg; }}
   client_body_temp_path {d}/b; proxy_temp_path {d}/p; fastcgi_temp_path {d}/f; uwsgi_temp_path {d}/u; scgi_temp_path {d}/s;
   upstream iip {{ server 127.0.0.1:9311; server 127.0.0.1:9312; keepalive 8; }}
   server {{ listen 127.0.0.1:{port} reuseport; root {d}/tiles; keepalive_requests 1000000; }}
   server {{ listen 127.0.0.1:{iip}; keepalive_requests 1000000;
     location /iip {{ fastcgi_pass iip; fastcgi_keep_conn on;
       fastcgi_param QUERY_STRING $query_string; fastcgi_param REQUEST_METHOD $request_method; fastcgi_param REQUEST_URI $request_uri; }} }} }}
-""".format(d=folder, port=NGINX, iip=IIPSRV)
+""".format(d=folder, port=NGINX, iip=IIPSRV, cache="open_file_cache max=%d;" % open_files if open_files else "")
     path = os.path.join(folder, "nginx.conf")
     with open(path, "w") as f:
         f.write(config)
@@ -132,6 +133,7 @@ def main():
     ap.add_argument("--python", default=os.path.join(HERE, "../../.build/venv/bin/python"))
     ap.add_argument("--trials", type=int, default=5)
     ap.add_argument("--seconds", type=int, default=6)
+    ap.add_argument("--nginx-open-files", type=int, default=0, help="give nginx an open_file_cache of so many files")
     ap.add_argument("--cold-seconds", type=int, default=3)
     ap.add_argument("--json")
     a = ap.parse_args()
@@ -180,7 +182,7 @@ def run(a, folder, processes):
             raise SystemExit("tile %d,%d is not served as stored: %s" % (col, row, head["Microtome-Tile"]))
         with open(os.path.join(folder, "tiles", "%d_%d.jpg" % (col, row)), "wb") as f:
             f.write(body)
-    processes.start("nginx", ["nginx", "-c", nginx_config(folder), "-p", folder, "-e", folder + "/nginx.log"], NGINX, "/%d_%d.jpg" % native[0])
+    processes.start("nginx", ["nginx", "-c", nginx_config(folder, a.nginx_open_files), "-p", folder, "-e", folder + "/nginx.log"], NGINX, "/%d_%d.jpg" % native[0])
 
     ours_all = write_lines(folder, "ours_all", [url % (top, c, r) for c, r in native])
     ours_few = write_lines(folder, "ours_few", [url % (top, c, r) for c, r in few])

@@ -16,6 +16,7 @@ import (
 
 	"github.com/microtome/microtome/library"
 	"github.com/microtome/microtome/web"
+	"github.com/microtome/microtome/web/wire"
 )
 
 const serveLong = `Serve the slides below folders, or single slide files, to viewers and samplers.
@@ -153,7 +154,7 @@ func (d *door) serve(ctx context.Context, c *config, log *slog.Logger, l net.Lis
 	}
 	web.ServerTimeouts(srv)
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(l) }()
+	go func() { failed <- srv.Serve(wire.Join(l)) }()
 	select {
 	case err := <-failed:
 		return err
