@@ -78,6 +78,9 @@ func New[K comparable, V any](o Options[K, V]) *Cache[K, V] {
 	return c
 }
 
+// Largest is the size in bytes above which no value is kept.
+func (c *Cache[K, V]) Largest() int64 { return c.o.MaxBytes / 4 }
+
 func (c *Cache[K, V]) shard(k K) *shard[K, V] { return &c.shards[c.o.Hash(k)%shards] }
 
 // Lookup returns the value when it is kept. It never waits and allocates
@@ -217,7 +220,7 @@ func guarded[V any](ctx context.Context, load func(context.Context) (V, error)) 
 // locked.
 func (c *Cache[K, V]) keep(s *shard[K, V], k K, v V) (out []V) {
 	size := c.o.Size(v)
-	if size > c.o.MaxBytes/4 {
+	if size > c.Largest() {
 		c.count.refused.Add(1)
 		return nil
 	}

@@ -16,6 +16,9 @@ const window = 32
 // piece is one tile on its way to a canvas.
 type piece struct {
 	ticket cache.Ticket[tileKey, microtome.Pixels]
+	held   microtome.Pixels // in place of the ticket, when not nil
+	col    int
+	row    int
 	part   image.Rectangle // of the picture, that is wanted
 	origin image.Point     // where the ticket's pixels begin in the picture
 }
@@ -30,7 +33,7 @@ func (p *picture) assemble(ctx context.Context, src image.Rectangle, dst *canvas
 	g := p.grid
 	c0, c1 := src.Min.X/g.TileWidth, (src.Max.X-1)/g.TileWidth
 	r0, r1 := src.Min.Y/g.TileHeight, (src.Max.Y-1)/g.TileHeight
-	whole := a.cache == nil || !a.partly || p.reduce > 0 || p.scan(c0, c1, r0, r1)
+	whole := a.cache == nil || a.held != nil || !a.partly || p.reduce > 0 || p.scan(c0, c1, r0, r1)
 	var pieces [window]piece
 	n, drawn := 0, 0
 	off := image.Pt(dx-src.Min.X, dy-src.Min.Y)
@@ -40,14 +43,14 @@ func (p *picture) assemble(ctx context.Context, src image.Rectangle, dst *canvas
 			if n++; n < window {
 				continue
 			}
-			k, err := p.land(ctx, pieces[:n], dst, off, a.forgiving)
+			k, err := p.land(ctx, pieces[:n], dst, off, a)
 			if drawn += k; err != nil {
 				return drawn, err
 			}
 			n = 0
 		}
 	}
-	k, err := p.land(ctx, pieces[:n], dst, off, a.forgiving)
+	k, err := p.land(ctx, pieces[:n], dst, off, a)
 	return drawn + k, err
 }
 
@@ -55,7 +58,10 @@ func (p *picture) assemble(ctx context.Context, src image.Rectangle, dst *canvas
 // is at most half of it and nothing says that the rest will be needed.
 func (p *picture) begin(ctx context.Context, col, row int, src image.Rectangle, a access, whole bool) piece {
 	cell := p.cell(col, row)
-	e := piece{part: cell.Intersect(src), origin: cell.Min}
+	e := piece{col: col, row: row, part: cell.Intersect(src), origin: cell.Min}
+	if e.held = a.held.get(col, row); e.held != nil {
+		return e
+	}
 	k, kept := p.key(col, row), a.cache
 	var crop image.Rectangle
 	if !whole && 2*area(e.part) <= area(cell) && !a.has(k) {
@@ -85,12 +91,12 @@ func area(r image.Rectangle) int { return r.Dx() * r.Dy() }
 
 // land waits for the pieces and draws them, all of them also after a failure:
 // each ticket holds a reference.
-func (p *picture) land(ctx context.Context, pieces []piece, dst *canvas, off image.Point, forgiving bool) (drawn int, err error) {
+func (p *picture) land(ctx context.Context, pieces []piece, dst *canvas, off image.Point, a access) (drawn int, err error) {
 	for i := range pieces {
 		e := &pieces[i]
-		px, _, perr := e.ticket.Wait(ctx)
+		px, perr := e.wait(ctx)
 		switch {
-		case errors.Is(perr, microtome.ErrEmptyTile), forgiving && bearable(perr):
+		case errors.Is(perr, microtome.ErrEmptyTile), a.forgiving && bearable(perr):
 			at := e.part.Add(off)
 			dst.fill(at.Min.X, at.Min.Y, at.Max.X, at.Max.Y, p.bg)
 			continue
@@ -103,10 +109,20 @@ func (p *picture) land(ctx context.Context, pieces []piece, dst *canvas, off ima
 		if err == nil {
 			err = p.put(px, e, dst, off)
 			drawn++
+			a.held.put(e.col, e.row, px)
 		}
 		px.Release()
 	}
 	return drawn, err
+}
+
+// wait returns the piece's pixels with a reference of their own.
+func (e *piece) wait(ctx context.Context) (microtome.Pixels, error) {
+	if e.held != nil {
+		return e.held, nil
+	}
+	px, _, err := e.ticket.Wait(ctx)
+	return px, err
 }
 
 // put draws one piece.

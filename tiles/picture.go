@@ -43,6 +43,8 @@ type access struct {
 	partly bool
 	// forgiving paints corrupt tiles as background.
 	forgiving bool
+	// held, when not nil, keeps large tiles from band to band.
+	held *held
 }
 
 // levelPicture is a stored level.

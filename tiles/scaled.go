@@ -73,6 +73,8 @@ func (q *request) copied(ctx context.Context, dst *canvas) (int, error) {
 // filtered fetches the source in bands of rows and filters each.
 func (q *request) filtered(ctx context.Context, dst *canvas) (drawn int, err error) {
 	f := newFilter(q.ax, q.ay, q.x0, q.w, q.clamp, dst.ch, q.p.bg)
+	q.access.held = q.holds()
+	defer q.access.held.drop()
 	for j0 := 0; j0 < q.h; {
 		j1 := q.bandEnd(j0)
 		src := q.source(j0, j1)
@@ -113,7 +115,10 @@ func (q *request) tallRow(ctx context.Context, f *filter, dst *canvas, j int, sr
 	var t tap
 	t, f.vert = q.ay.appendTap(f.vert[:0], q.y0+int64(j), q.clamp)
 	clear(f.sums)
-	step := max(1, bandPixels/src.Dx()/q.p.grid.TileHeight*q.p.grid.TileHeight)
+	step := max(1, bandPixels/src.Dx())
+	if tile := q.p.grid.TileHeight; step > tile {
+		step -= step % tile
+	}
 	for y := src.Min.Y; y < src.Max.Y; {
 		part := src
 		part.Min.Y, part.Max.Y = y, min(src.Max.Y, (y/step+1)*step)
