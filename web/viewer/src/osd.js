@@ -1,9 +1,10 @@
 // OpenSeadragon, set up for slides.
 import OpenSeadragon from "openseadragon";
+import { SnappedDrawer } from "./drawer.js";
 
 export function openSlide(element, source) {
   const viewer = OpenSeadragon({
-    element, drawer: "canvas", tileSources: source, crossOriginPolicy: false,
+    element, drawer: SnappedDrawer, smoothTileEdgesMinZoom: Infinity, tileSources: source, crossOriginPolicy: false,
     showNavigationControl: false, showNavigator: true, navigatorPosition: "TOP_RIGHT", navigatorSizeRatio: 0.16,
     navigatorDisplayRegionColor: "#d22", navigatorBackground: "#fff",
     animationTime: 0.5, springStiffness: 9, blendTime: 0, alwaysBlend: false, immediateRender: false,
@@ -15,7 +16,17 @@ export function openSlide(element, source) {
     zoomPerScroll: 1.3,
   });
   crisp(viewer);
+  wholePixels(viewer);
+  sayBusy(viewer, element);
   return viewer;
+}
+
+// sayBusy marks the element while parts of the slide are still on their way.
+function sayBusy(viewer, element) {
+  element.setAttribute("aria-busy", "true");
+  viewer.world.addHandler("add-item", ({ item }) => {
+    item.addHandler("fully-loaded-change", ({ fullyLoaded }) => element.setAttribute("aria-busy", String(!fullyLoaded)));
+  });
 }
 
 // crisp shows the slide's pixels as squares where they are enlarged.
@@ -29,4 +40,29 @@ function crisp(viewer) {
     smooth = want;
     viewer.drawer.setImageSmoothingEnabled(want);
   });
+}
+
+// wholePixels puts the edges of tiles on whole device pixels. OpenSeadragon makes
+// each tile a pixel too large to hide the seams, which shifts what is in it; with
+// common whole edges there are no seams and a tile in its own size is untouched.
+function wholePixels(viewer) {
+  viewer.world.addHandler("add-item", ({ item }) => {
+    const position = item._positionTile;
+    item._positionTile = function (tile, overlap, viewport, ...rest) {
+      const straight = viewport.getRotation(true) % 90 === 0;
+      position.call(this, tile, straight ? 1 : overlap, viewport, ...rest);
+      if (straight) roundTile(tile, window.devicePixelRatio || 1);
+    };
+  });
+}
+
+// The bias lets tiles meet, never part, where an edge lies at half a pixel.
+function roundTile({ position, size }, ratio) {
+  const bias = 1e-4;
+  for (const side of ["x", "y"]) {
+    const from = Math.round(position[side] * ratio - bias);
+    const to = Math.max(Math.round((position[side] + size[side]) * ratio + bias), from + 1);
+    position[side] = from / ratio;
+    size[side] = (to - from) / ratio;
+  }
 }
