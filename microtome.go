@@ -68,6 +68,15 @@ type Slide interface {
 	Close() error
 }
 
+// Holder is a slide that others may close meanwhile. Work that may outlive the
+// use for which its caller was given the slide holds it.
+type Holder interface {
+	Slide
+	// Hold keeps the slide open until release is called, once. The caller must
+	// be using the slide.
+	Hold() (release func())
+}
+
 // Info describes an opened slide.
 type Info struct {
 	Format     string // "aperio", "ome-tiff" or "generic-tiff"

@@ -118,7 +118,11 @@ type Ticket[K comparable, V any] struct {
 	k      K
 	flight *flight[V] // nil: v is the value
 	v      V
+	starts bool
 }
+
+// Starts says that Begin started the load: it found neither value nor load.
+func (t Ticket[K, V]) Starts() bool { return t.starts }
 
 // Begin is the first half of Get: it starts or joins the load and does not
 // wait. Many can be begun before the first is waited for.
@@ -141,7 +145,7 @@ func (c *Cache[K, V]) Begin(ctx context.Context, k K, load func(context.Context)
 	s.flights[k] = f
 	c.count.loads.Add(1)
 	go c.run(lctx, k, f, load)
-	return Ticket[K, V]{c: c, k: k, flight: f}
+	return Ticket[K, V]{c: c, k: k, flight: f, starts: true}
 }
 
 // Wait returns the value, or ctx's error when that ends first.

@@ -97,7 +97,7 @@ func TestMaxOpenEvictsLeastRecentlyUsed(t *testing.T) {
 		if o.opened.Load() != before+1 {
 			t.Error("the least recently used slide was kept")
 		}
-		if text, err := held.Slide().(*fakeSlide).text(); err != nil || text != "0" {
+		if text, err := held.slide.Slide.(*fakeSlide).text(); err != nil || text != "0" {
 			t.Errorf("the held slide reads %q, %v", text, err)
 		}
 		held.Release()
@@ -119,7 +119,7 @@ func TestInUseSlidesSurviveEviction(t *testing.T) {
 		held = append(held, h)
 	}
 	for _, h := range held {
-		if text, err := h.Slide().(*fakeSlide).text(); err != nil || text != h.ID() {
+		if text, err := h.slide.Slide.(*fakeSlide).text(); err != nil || text != h.ID() {
 			t.Errorf("%s reads %q, %v", h.ID(), text, err)
 		}
 		h.Release()
@@ -149,7 +149,7 @@ func TestTrapH3FileReplaced(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text, err := h.Slide().(*fakeSlide).text(); err != nil || text != next {
+			if text, err := h.slide.Slide.(*fakeSlide).text(); err != nil || text != next {
 				t.Errorf("a second after %q was written: %q, %v", next, text, err)
 			}
 			if gen := h.Slide().Info().Generation.ID; seen[gen] {
@@ -159,7 +159,7 @@ func TestTrapH3FileReplaced(t *testing.T) {
 			}
 			h.Release()
 		}
-		if text, err := old.Slide().(*fakeSlide).text(); err != nil || text != "first" {
+		if text, err := old.slide.Slide.(*fakeSlide).text(); err != nil || text != "first" {
 			t.Errorf("the old handle reads %q, %v", text, err)
 		}
 		closed := o.closed.Load()
@@ -318,7 +318,7 @@ func TestClosedLibrary(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := h.Slide().(*fakeSlide).text(); err != nil || text != "a" {
+	if text, err := h.slide.Slide.(*fakeSlide).text(); err != nil || text != "a" {
 		t.Errorf("a slide in use reads %q, %v after Close", text, err)
 	}
 	h.Release()
@@ -372,4 +372,28 @@ func BenchmarkAcquire(b *testing.B) {
 			h.Release()
 		}
 	})
+}
+
+// Hold keeps a slide open beyond its handle, and beyond the library.
+func TestHeldSlideStaysOpen(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a.svs", "a")
+	o := &opener{}
+	l := newLibrary(t, Options{Open: o.open}, Root{Path: dir})
+	h, err := l.Acquire(context.Background(), "a.svs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := h.Slide().(microtome.Holder).Hold()
+	h.Release()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := o.closed.Load(); n != 0 {
+		t.Errorf("closed %d times while it was held", n)
+	}
+	release()
+	if n := o.closed.Load(); n != 1 {
+		t.Errorf("closed %d times, want once", n)
+	}
 }

@@ -18,8 +18,8 @@ type Handle struct {
 func (h *Handle) ID() string { return h.slide.id }
 
 // Slide is the open slide. It stays readable until Release, also when its file
-// is replaced or deleted meanwhile.
-func (h *Handle) Slide() microtome.Slide { return h.slide.slide }
+// is replaced or deleted meanwhile. It is a microtome.Holder.
+func (h *Handle) Slide() microtome.Slide { return h.slide }
 
 // Release ends the use. Further calls do nothing.
 func (h *Handle) Release() {
@@ -31,10 +31,10 @@ func (h *Handle) Release() {
 // openSlide is one state of one file, open. The library owns one reference
 // while it hands the slide out, every Handle another; the last to go closes.
 type openSlide struct {
+	microtome.Slide
 	id    string
 	place place
 	gen   string
-	slide microtome.Slide
 
 	refs    atomic.Int64
 	used    atomic.Int64 // when it was last acquired, by Library.now
@@ -56,10 +56,19 @@ func (s *openSlide) retain() bool {
 	}
 }
 
+// Hold implements microtome.Holder.
+func (s *openSlide) Hold() (release func()) {
+	s.refs.Add(1)
+	return s.drop
+}
+
+// Close does nothing: the last reference closes.
+func (s *openSlide) Close() error { return nil }
+
 func (s *openSlide) drop() {
 	if s.refs.Add(-1) == 0 {
 		// Nobody is left to hear of an error, and nothing was written.
-		_ = s.slide.Close()
+		_ = s.Slide.Close()
 	}
 }
 

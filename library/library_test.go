@@ -102,7 +102,7 @@ func textOf(l *Library, id string) (string, error) {
 	if h.ID() != id {
 		return "", fmt.Errorf("handle of %q says %q", id, h.ID())
 	}
-	return h.Slide().(*fakeSlide).text()
+	return h.slide.Slide.(*fakeSlide).text()
 }
 
 func TestRootsAndIDs(t *testing.T) {

@@ -38,7 +38,7 @@ func (l *Library) openPlace(ctx context.Context, id string, p place) (*openSlide
 		return nil, err
 	}
 	l.count.opens.Add(1)
-	s := &openSlide{id: id, place: p, gen: gen.ID, slide: slide}
+	s := &openSlide{id: id, place: p, gen: gen.ID, Slide: slide}
 	s.checked.Store(looked)
 	s.used.Store(looked)
 	return s, nil

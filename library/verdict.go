@@ -120,6 +120,6 @@ func (l *Library) probe(id string) {
 		return
 	}
 	if s, err := l.openPlace(l.ctx, id, p); err == nil {
-		_ = s.slide.Close()
+		_ = s.Slide.Close()
 	}
 }

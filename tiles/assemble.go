@@ -72,7 +72,7 @@ func (p *picture) begin(ctx context.Context, col, row int, src image.Rectangle, 
 	if kept == nil {
 		kept = p.r.once
 	}
-	e.ticket = kept.Begin(ctx, k, func(ctx context.Context) (microtome.Pixels, error) {
+	e.ticket = begin(ctx, kept, k, p.slide, func(ctx context.Context) (microtome.Pixels, error) {
 		return p.decode(ctx, col, row, crop, a.priority)
 	})
 	return e

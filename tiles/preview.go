@@ -24,12 +24,12 @@ func (r *Reader) preview(ctx context.Context, s microtome.Slide, v *View, plane 
 	info := s.Info()
 	bg := r.background(info, o)
 	k := tileKey{generation: info.Generation.ID, level: previewLevel, plane: int32(plane), background: bg}
-	small, _, err := r.pixels.Get(ctx, k, func(ctx context.Context) (microtome.Pixels, error) {
+	small, _, err := begin(ctx, r.pixels, k, s, func(ctx context.Context) (microtome.Pixels, error) {
 		if px := r.thumbnailOf(ctx, s, plane, bg); px != nil {
 			return px, nil
 		}
 		return r.sampled(ctx, r.levelPicture(s, len(info.Levels)-1, plane, bg), o.Priority)
-	})
+	}).Wait(ctx)
 	if err != nil {
 		return Answer{}, err
 	}

@@ -206,7 +206,7 @@ func (p *pyramids) find(ctx context.Context, s microtome.Slide, b *build, missin
 	}
 	b.running.Store(true)
 	p.wait.Add(1)
-	go p.build(s, b, missing, name)
+	go p.build(s, hold(s), b, missing, name)
 	return nil
 }
 
@@ -236,8 +236,9 @@ func (p *pyramids) fileName(ctx context.Context, s microtome.Slide, plane int) (
 }
 
 // build waits for its turn, builds, and notes the outcome.
-func (p *pyramids) build(s microtome.Slide, b *build, missing []builtGrid, name string) {
+func (p *pyramids) build(s microtome.Slide, release func(), b *build, missing []builtGrid, name string) {
 	defer p.wait.Done()
+	defer release()
 	defer b.running.Store(false)
 	select {
 	case p.turn <- struct{}{}:

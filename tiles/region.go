@@ -29,7 +29,7 @@ func (r *Reader) Region(ctx context.Context, s microtome.Slide, q Region, o Pixe
 	k := r.pixelKey(s.Info(), askRegion, plan.req.p.plane, &o)
 	k.level, k.x, k.y, k.width, k.height = int32(plan.level), plan.req.ax.origin, plan.req.ay.origin, int32(q.Width), int32(q.Height)
 	k.step = [2]uint64{plan.req.ax.step, plan.req.ay.step}
-	return r.answered(ctx, k, func(ctx context.Context) (*Answer, error) {
+	return r.answered(ctx, s, k, func(ctx context.Context) (*Answer, error) {
 		px, a, err := plan.pixels(ctx)
 		if err != nil {
 			return nil, err

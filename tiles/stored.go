@@ -50,7 +50,7 @@ func (r *Reader) stored(ctx context.Context, s microtome.Slide, level, plane, co
 		out.CacheHit = true
 		return out, nil
 	}
-	return r.answered(ctx, k, func(ctx context.Context) (*Answer, error) {
+	return r.answered(ctx, s, k, func(ctx context.Context) (*Answer, error) {
 		return r.loadStored(ctx, s, level, plane, col, row, bg)
 	})
 }
@@ -117,7 +117,7 @@ func (r *Reader) StoredPixels(ctx context.Context, s microtome.Slide, level, pla
 	}
 	k := r.pixelKey(info, askTile, plane, &o)
 	k.level, k.x, k.y = int32(level), int64(col), int64(row)
-	return r.answered(ctx, k, func(ctx context.Context) (*Answer, error) {
+	return r.answered(ctx, s, k, func(ctx context.Context) (*Answer, error) {
 		p := r.levelPicture(s, level, plane, r.background(info, &o))
 		return r.renderCell(ctx, p, col, row, &o, access{priority: o.Priority, cache: r.pixels})
 	})

@@ -209,12 +209,12 @@ type Region struct {
 
 // answered turns a question into the answer kept under k, or makes and keeps
 // it. Previews and failures are not kept.
-func (r *Reader) answered(ctx context.Context, k answerKey, make func(context.Context) (*Answer, error)) (Answer, error) {
+func (r *Reader) answered(ctx context.Context, s microtome.Slide, k answerKey, make func(context.Context) (*Answer, error)) (Answer, error) {
 	kept := r.answers
 	if k.ask == askRegion {
 		kept = r.regions
 	}
-	a, hit, err := kept.Get(ctx, k, make)
+	a, hit, err := begin(ctx, kept, k, s, make).Wait(ctx)
 	if err != nil {
 		return Answer{}, err
 	}
