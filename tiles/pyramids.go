@@ -27,6 +27,11 @@ const (
 	// below it; what lies between is quick enough to make from there.
 	firstBuilt = 4
 	builtSide  = 256
+	// maxBuiltWidth and maxBuiltTiles bound the memory of a build, one row of
+	// tiles and the index: a header may claim any size. Slides above them (of
+	// 700,000 pixels across) keep their previews.
+	maxBuiltWidth = 700_000 / firstBuilt
+	maxBuiltTiles = 1 << 22
 	// pyramidVersion changes with the file's format and with the pixels in it.
 	pyramidVersion = "1"
 	pyramidSuffix  = ".pyramid"
@@ -67,6 +72,9 @@ func missingLevels(info *microtome.Info) (out []builtGrid) {
 				g.Color, g.Samples = microtome.ColorGray, 1
 			}
 			g.Cols, g.Rows = int((g.Width+builtSide-1)/builtSide), int((g.Height+builtSide-1)/builtSide)
+			if g.Width > maxBuiltWidth || g.Cols*g.Rows > maxBuiltTiles {
+				break
+			}
 			out = append(out, g)
 			if max(g.Width, g.Height) <= builtSide {
 				break

@@ -248,3 +248,26 @@ func TestRegionIgnoresBuiltLevels(t *testing.T) {
 	compare(t, "region", px, naive(s, 0, 0, 0, 16, 16, 50, 4), 0.51)
 	px.Release()
 }
+
+// A header may claim any size: what a build would hold is bounded, and a slide
+// above it has no levels built.
+func TestBuildsAreBounded(t *testing.T) {
+	for _, c := range []struct {
+		w, h  int64
+		built bool
+	}{
+		{100_000, 80_000, true}, {690_000, 300_000, true},
+		{1 << 31, 5000, false}, {600_000, 1 << 31, false}, {5000, 1 << 29, true}, {5000, 1 << 31, false},
+	} {
+		g := microtome.Grid{Width: c.w, Height: c.h, TileWidth: 1 << 16, TileHeight: 1 << 16, Color: microtome.ColorRGB}
+		got := missingLevels(&microtome.Info{Levels: []microtome.Level{{Grid: g, Downsample: 1}}})
+		if (len(got) > 0) != c.built {
+			t.Errorf("%dx%d: %d levels to build", c.w, c.h, len(got))
+		}
+		for _, l := range got {
+			if l.Width*builtSide*3 > 256<<20 || int64(l.Cols)*int64(l.Rows)*entryBytes > 256<<20 {
+				t.Errorf("%dx%d: a level of %dx%d", c.w, c.h, l.Width, l.Height)
+			}
+		}
+	}
+}
