@@ -25,7 +25,9 @@ func parseZoomQuery(raw string) (q zoomQuery, err error) {
 	if raw == "" {
 		return q, nil
 	}
+	var seen route.Once
 	err = route.EachParam(raw, func(key, value string) (err error) {
+		known := true
 		switch key {
 		case "tile":
 			q.tile, err = deepzoom.Param(key, value)
@@ -34,7 +36,10 @@ func parseZoomQuery(raw string) (q zoomQuery, err error) {
 			q.overlap, err = deepzoom.Param(key, value)
 			q.overlapSeen = true
 		default:
-			_, err = q.Set(key, value)
+			known, err = q.Set(key, value)
+		}
+		if err == nil && known {
+			err = seen.See(key)
 		}
 		return err
 	})

@@ -269,7 +269,11 @@ func (s *server) negotiate(x *exchange, r *http.Request, p *route.Pixels) error 
 // parsePixels reads the parameters of a route that takes no others than these
 // and those that extra knows. Others are refused.
 func parsePixels(raw string, p *route.Pixels, extra func(key, value string) (bool, error)) error {
+	var seen route.Once
 	return route.EachParam(raw, func(key, value string) error {
+		if err := seen.See(key); err != nil {
+			return err
+		}
 		known, err := p.Set(key, value)
 		if !known && err == nil && extra != nil {
 			known, err = extra(key, value)

@@ -115,7 +115,11 @@ func listEntry(prefix string, e library.Entry) entryJSON {
 
 func parseList(raw string) (library.Query, error) {
 	q := library.Query{Limit: defaultPage}
+	var seen route.Once
 	err := route.EachParam(raw, func(key, value string) (err error) {
+		if err := seen.See(key); err != nil {
+			return err
+		}
 		switch key {
 		case "folder":
 			q.Folder = value

@@ -3,11 +3,24 @@ package route
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/microtome/microtome"
 )
+
+// Once refuses a second value of a parameter. The zero value has seen none.
+type Once []string
+
+// See notes a parameter; ErrMalformed when it was there before.
+func (o *Once) See(key string) error {
+	if slices.Contains(*o, key) {
+		return fmt.Errorf("%s given twice: %w", strconv.Quote(shorten(key)), microtome.ErrMalformed)
+	}
+	*o = append(*o, key)
+	return nil
+}
 
 // EachParam calls f for every parameter of a raw query, in order and decoded,
 // and stops at the first error. It allocates only for escaped text.
@@ -136,14 +149,20 @@ func integer(key, value string) (int64, error) {
 	return n, nil
 }
 
-// positive reads a finite number above 0.
+// positive reads a finite decimal number above 0. What else Go's parser takes
+// (hexadecimal, a leading plus) no other client writes on purpose.
 func positive(key, value string) (float64, error) {
 	f, err := strconv.ParseFloat(value, 64)
+	if strings.IndexFunc(value, notDecimal) >= 0 || strings.HasPrefix(value, "+") {
+		err = strconv.ErrSyntax
+	}
 	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || f <= 0 {
 		return 0, fmt.Errorf("%s is not a number above 0: %w", key, microtome.ErrMalformed)
 	}
 	return f, nil
 }
+
+func notDecimal(r rune) bool { return !strings.ContainsRune("0123456789.eE+-", r) }
 
 // ErrUnknown refuses a parameter that a route does not take.
 func ErrUnknown(key string) error {

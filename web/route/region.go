@@ -35,14 +35,11 @@ const maxSide = 1 << 24
 // refused, so that a misspelt scale is not taken for level 0.
 func ParseRegion(raw string) (Region, error) {
 	var q Region
-	var seen []string
+	var seen Once
 	err := EachParam(raw, func(key, value string) error {
-		for _, k := range seen {
-			if k == key {
-				return fmt.Errorf("%s given twice: %w", shorten(key), microtome.ErrMalformed)
-			}
+		if err := seen.See(key); err != nil {
+			return err
 		}
-		seen = append(seen, key)
 		return q.set(key, value)
 	})
 	if err != nil {

@@ -142,6 +142,7 @@ func TestParseRegionRefuses(t *testing.T) {
 		rect + "&x=1": microtome.ErrMalformed, rect + "&level=0&mpp=1": microtome.ErrMalformed,
 		rect + "&widht=4": microtome.ErrMalformed, rect + "&level=x": microtome.ErrMalformed,
 		rect + "&level=-1": microtome.ErrNotFound, rect + "&mpp=0": microtome.ErrMalformed,
+		rect + "&mpp=0x1p4": microtome.ErrMalformed, rect + "&mpp=0x1_0p4": microtome.ErrMalformed, rect + "&mpp=%2B1": microtome.ErrMalformed,
 		rect + "&mpp=NaN": microtome.ErrMalformed, rect + "&mpp=Inf": microtome.ErrMalformed,
 		rect + "&downsample=-1": microtome.ErrMalformed, rect + "&downsample=1e999": microtome.ErrMalformed,
 		rect + "&mpp_tolerance=1": microtome.ErrMalformed, rect + "&format=gif": microtome.ErrUnsupported,
