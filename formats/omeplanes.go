@@ -41,7 +41,7 @@ func planesOf(p *omePixels, uuid string, samples, dirs int, step func(int) int, 
 	}
 	for _, b := range blocks {
 		if elsewhere(b, uuid, blocks) {
-			return m, &microtome.Unsupported{Tag: "OME-XML TiffData FileName", Value: fmt.Sprintf("%q (planes in other files)", b.File)}
+			return m, &microtome.Unsupported{Tag: "OME-XML TiffData FileName", Value: "of another file (planes in other files)"}
 		}
 		m.place(b, p.Order, dirs, step)
 	}

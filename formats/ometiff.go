@@ -64,7 +64,9 @@ func layoutBroken(in *input, why error) (*layout, error) {
 
 func noPixels(doc *omeDoc) error {
 	if doc.BinaryOnly != "" {
-		return &microtome.Unsupported{Tag: "OME-XML BinaryOnly", Value: fmt.Sprintf("%q (metadata in another file)", doc.BinaryOnly)}
+		// Without the file's name: reasons are shown and logged, and names of
+		// files may be names of patients.
+		return &microtome.Unsupported{Tag: "OME-XML BinaryOnly", Value: "MetadataFile (metadata in another file)"}
 	}
 	return fmt.Errorf("OME-XML: the first Image has no Pixels: %w", microtome.ErrCorrupt)
 }

@@ -141,8 +141,8 @@ func TestPlanesElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = planesOf(&doc.Images[0].Pixels, doc.UUID, 1, 1, next, 1000)
-	if !errors.Is(err, microtome.ErrUnsupported) || !strings.Contains(err.Error(), `TiffData FileName "b.tif"`) {
-		t.Errorf("error %v, want unsupported with the file's name", err)
+	if !errors.Is(err, microtome.ErrUnsupported) || !strings.Contains(err.Error(), "TiffData FileName") || strings.Contains(err.Error(), "b.tif") {
+		t.Errorf("error %v, want unsupported without the file's name", err)
 	}
 }
 
