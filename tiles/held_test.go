@@ -3,6 +3,7 @@ package tiles
 import (
 	"context"
 	"image"
+	"slices"
 	"testing"
 	"time"
 
@@ -26,8 +27,9 @@ func TestLargeTilesAreDecodedOnce(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			large := newFake("large", 3, c.tile.X, c.tile.Y, c.size)
-			small := newFake("small", 3, c.tile.X, c.tile.Y, c.size)
-			small.pix = large.pix
+			small := &fakeSlide{info: &microtome.Info{}, pix: large.pix, ch: 3}
+			*small.info = *large.info
+			small.info.Generation.ID, small.info.Levels = "small", slices.Clone(large.info.Levels)
 			g := &small.info.Levels[0].Grid
 			g.TileWidth, g.TileHeight, g.Cols, g.Rows = 256, 256, (c.size.X+255)/256, (c.size.Y+255)/256
 			q := Region{Width: max(1, int(float64(c.size.X)/c.down)), Height: max(1, int(float64(c.size.Y)/c.down)), Scale: Scale{Kind: ByDownsample, Value: c.down}}
