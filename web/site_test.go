@@ -92,7 +92,9 @@ func (s *fakeSlide) ContentID(context.Context) (string, error) {
 	s.ids.Add(1)
 	return "content of " + s.text, nil
 }
-func (s *fakeSlide) ICCProfile(context.Context, string) ([]byte, error) { return nil, nil }
+
+// ICCProfile tells the fakeReader which slide it was given.
+func (s *fakeSlide) ICCProfile(context.Context, string) ([]byte, error) { return []byte(s.text), nil }
 func (s *fakeSlide) Close() error                                       { return nil }
 
 // call is what a fakeReader was asked; it is also the body that it answers.
@@ -135,7 +137,11 @@ func (f *fakeReader) answer(ctx context.Context, c call, s microtome.Slide) (til
 	}
 	body := f.body
 	if body == nil {
-		c.Slide = s.(*fakeSlide).text
+		text, err := s.ICCProfile(ctx, "")
+		if err != nil {
+			return tiles.Answer{}, err
+		}
+		c.Slide = string(text)
 		body, _ = json.Marshal(c)
 	}
 	if !f.quiet {

@@ -9,7 +9,6 @@ import (
 	"hash/fnv"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -30,7 +29,6 @@ type stateKey struct{ id, generation string }
 
 // slideState is one state of one slide's file.
 type slideState struct {
-	mu  sync.Mutex
 	tag atomic.Pointer[string] // the slide's part of every ETag, once known
 }
 
@@ -55,11 +53,8 @@ func (c *slideStates) tag(ctx context.Context, id string, s microtome.Slide) (st
 	if tag := st.tag.Load(); tag != nil {
 		return *tag, nil
 	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if tag := st.tag.Load(); tag != nil {
-		return *tag, nil
-	}
+	// Of many at once the slide has one read and the others wait, each as long
+	// as it likes.
 	content, err := s.ContentID(ctx)
 	if err != nil {
 		if ctx.Err() != nil || errors.Is(err, microtome.ErrSource) || errors.Is(err, microtome.ErrBusy) {
