@@ -71,8 +71,8 @@ func newMetrics(o Options) *metrics {
 	m.inFlight = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "microtome_http_requests_in_flight", Help: "Requests being answered."})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "microtome_build_info", Help: "1; the build in its label.",
-		ConstLabels: prometheus.Labels{"version": o.Version}})
+		Name: "microtome_build_info", Help: "1; the build and what decodes JPEG in its labels.",
+		ConstLabels: prometheus.Labels{"version": o.Version, "decoder": o.Decoder}})
 	build.Set(1)
 	m.registry.MustRegister(requests, seconds, sent, answers, m.inFlight, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -171,9 +171,9 @@ func newStatsCollector(o Options) *statsCollector {
 	return c
 }
 
-// cacheNames are the caches of tiles: encoded answers, viewers' decoded tiles,
-// those of regions.
-var cacheNames = [...]string{"answers", "pixels", "patches"}
+// cacheNames are the caches of tiles: encoded answers for viewers, those of
+// regions, viewers' decoded tiles, those of regions.
+var cacheNames = [...]string{"answers", "regions", "pixels", "patches"}
 
 func (c *statsCollector) add(name, help string, kind prometheus.ValueType) {
 	c.stats[name] = stat{prometheus.NewDesc("microtome_"+name, help, nil, nil), kind}
@@ -221,6 +221,7 @@ func (c *statsCollector) Collect(ch chan<- prometheus.Metric) {
 		put("cache_"+name+"_bytes", bytes)
 	}
 	kept("answers", t.Answers.Hits, t.Answers.Misses, t.Answers.Evicted, t.Answers.Bytes)
+	kept("regions", t.Regions.Hits, t.Regions.Misses, t.Regions.Evicted, t.Regions.Bytes)
 	kept("pixels", t.Pixels.Hits, t.Pixels.Misses, t.Pixels.Evicted, t.Pixels.Bytes)
 	kept("patches", t.Patches.Hits, t.Patches.Misses, t.Patches.Evicted, t.Patches.Bytes)
 }

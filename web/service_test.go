@@ -112,7 +112,7 @@ func TestReadyz(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	s := newSite(t, nil, func(o *Options) { o.Version = "1.2.3" })
+	s := newSite(t, nil, func(o *Options) { o.Version, o.Decoder = "1.2.3", "none that is real" })
 	s.get(tileURL)
 	s.get(tileURL)
 	s.get("/slides/none.svs")
@@ -122,7 +122,7 @@ func TestMetrics(t *testing.T) {
 		`microtome_http_requests_total{route="deepzoom",status="200"} 2`, `microtome_http_requests_total{route="slide",status="404"} 1`,
 		`microtome_http_requests_total{route="other",status="405"} 1`, `microtome_pixel_answers_total{cache="miss",made="rendered"} 2`,
 		`microtome_http_request_seconds_count{route="deepzoom"} 2`, "microtome_http_requests_in_flight 1", "microtome_library_opens_total 1",
-		`microtome_build_info{version="1.2.3"} 1`, "go_goroutines",
+		`microtome_build_info{decoder="none that is real",version="1.2.3"} 1`, "microtome_cache_regions_bytes", "go_goroutines",
 	} {
 		if !strings.Contains(page, line) {
 			t.Errorf("no %s in\n%s", line, page)

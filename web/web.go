@@ -50,6 +50,8 @@ type Options struct {
 	// ETag: it must change when an encoder or a filter gives other bytes, and
 	// be the same on all replicas; empty means Version.
 	Version, EncoderVersion string
+	// Decoder says what decodes JPEG, for the metrics: not every build is exact.
+	Decoder string
 
 	// Token, when set, is asked of every request but /healthz, /readyz and
 	// preflights: as a bearer, as ?token=, or as the cookie that ?token= on a
