@@ -66,7 +66,7 @@ func New(o Options) *Client {
 // lossless.
 func (c *Client) EncodeWebP(ctx context.Context, pix []byte, w, h, channels, quality int, icc []byte) ([]byte, error) {
 	const webpSide = 16383 // of the format itself
-	if w > webpSide || h > webpSide {
+	if w > webpSide || h > webpSide || int64(w)*int64(h)*int64(channels)+int64(len(icc)) > maxMessage-headSize {
 		return nil, fmt.Errorf("WebP of %dx%d: %w", w, h, microtome.ErrLimit)
 	}
 	return c.Encode(ctx, &Request{Format: WebP, Quality: quality, Lossless: quality == 100,
@@ -108,17 +108,27 @@ func (c *Client) Encode(ctx context.Context, r *Request) ([]byte, error) {
 
 // take returns an idle child, or a new one.
 func (c *Client) take() (k *child, used bool, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return nil, false, errors.New("vips client is closed")
-	}
-	if n := len(c.idle); n > 0 {
-		k, c.idle = c.idle[n-1], c.idle[:n-1]
-		return k, true, nil
+	if k, err = c.takeIdle(); k != nil || err != nil {
+		return k, true, err
 	}
 	k, err = start(c.o.Path)
 	return k, false, err
+}
+
+// takeIdle returns an idle child, nil when there is none.
+func (c *Client) takeIdle() (*child, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errors.New("vips client is closed")
+	}
+	n := len(c.idle)
+	if n == 0 {
+		return nil, nil
+	}
+	k := c.idle[n-1]
+	c.idle = c.idle[:n-1]
+	return k, nil
 }
 
 func (c *Client) give(k *child) {

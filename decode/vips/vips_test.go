@@ -177,6 +177,9 @@ func TestChildThatHangsOrDies(t *testing.T) {
 	if _, err := c.Encode(ctx, r); !errors.Is(err, context.Canceled) {
 		t.Errorf("caller left: %v", err)
 	}
+	if _, err := c.EncodeWebP(context.Background(), nil, 16383, 16383, 3, 80, nil); !errors.Is(err, microtome.ErrLimit) {
+		t.Errorf("more than a message holds: %v", err)
+	}
 	if _, err := c.EncodeWebP(context.Background(), nil, 20000, 1, 3, 80, nil); !errors.Is(err, microtome.ErrLimit) {
 		t.Errorf("too large: %v", err)
 	}
