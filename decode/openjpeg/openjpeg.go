@@ -20,9 +20,6 @@ import (
 	"github.com/microtome/microtome"
 )
 
-// Name is the library and its version.
-func Name() string { return "OpenJPEG " + C.GoString(C.opj_version()) }
-
 // Lender lends scratch memory, its content undefined, and takes it back.
 type Lender interface {
 	Take(n int) []byte
