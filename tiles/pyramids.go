@@ -35,8 +35,12 @@ const (
 	// pyramidVersion changes with the file's format and with the pixels in it.
 	pyramidVersion = "1"
 	pyramidSuffix  = ".pyramid"
-	retryAfter     = 10 * time.Second
-	maxSets        = 256
+	// A failed build is begun again with the next view, not before retryAfter
+	// and after every further failure twice as long: it may be a full disk, or
+	// a tile that nothing decodes.
+	retryAfter  = 10 * time.Second
+	retryAtMost = time.Hour
+	maxSets     = 256
 )
 
 // builtGrid is one level to be built.
@@ -112,9 +116,12 @@ type build struct {
 	done, total atomic.Int64             // rows of tiles
 	running     atomic.Bool
 
-	mu     sync.Mutex // one opener at a time
-	looked bool       // for a file of an earlier run
-	retry  time.Time
+	// opening is held by the one who opens a file or begins a build; it guards
+	// what follows. Others wait as long as their callers do.
+	opening chan struct{}
+	looked  bool // for a file of an earlier run
+	retry   time.Time
+	pause   time.Duration // after the last failure
 }
 
 func newPyramids(r *Reader, dir string, budget int64) (*pyramids, error) {
@@ -181,7 +188,7 @@ func (p *pyramids) state(k setKey) *build {
 				}
 			}
 		}
-		b = &build{key: k}
+		b = &build{key: k, opening: make(chan struct{}, 1)}
 		p.sets[k] = b
 	}
 	return b
@@ -190,8 +197,12 @@ func (p *pyramids) state(k setKey) *build {
 // find opens the file of an earlier run or, when there is none, starts to make
 // it.
 func (p *pyramids) find(ctx context.Context, s microtome.Slide, b *build, missing []builtGrid) *builtSet {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	select {
+	case b.opening <- struct{}{}:
+		defer func() { <-b.opening }()
+	case <-ctx.Done():
+		return nil
+	}
 	if set := b.set.Load(); set != nil || b.running.Load() || time.Now().Before(b.retry) {
 		return set
 	}
@@ -257,9 +268,10 @@ func (p *pyramids) build(s microtome.Slide, release func(), b *build, missing []
 	set, err := p.make(s, b, missing, name)
 	if err != nil {
 		p.count.failed.Add(1)
-		b.mu.Lock()
-		b.retry = time.Now().Add(retryAfter)
-		b.mu.Unlock()
+		b.opening <- struct{}{}
+		b.pause = min(max(2*b.pause, retryAfter), retryAtMost)
+		b.retry = time.Now().Add(b.pause)
+		<-b.opening
 		return
 	}
 	p.count.built.Add(1)

@@ -271,3 +271,24 @@ func TestBuildsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// A build that fails is tried again at growing intervals.
+func TestFailedBuildsPause(t *testing.T) {
+	r := newTestReader(t, &fakeEngine{}, func(o *Options) { o.PyramidDir = t.TempDir() })
+	p, s := r.pyramid, newFake("failing", 3, 256, 256, image.Pt(2600, 2600))
+	p.dir = filepath.Join(p.dir, "gone")
+	b := p.state(setKey{"failing", 0})
+	for _, want := range []time.Duration{retryAfter, 2 * retryAfter, 4 * retryAfter} {
+		p.wait.Add(1)
+		p.build(s, func() {}, b, missingLevels(s.info), filepath.Join(p.dir, "x"))
+		if b.pause != want || time.Until(b.retry) > want || b.running.Load() {
+			t.Errorf("pauses %v, want %v; retries in %v", b.pause, want, time.Until(b.retry))
+		}
+	}
+	b.pause = retryAtMost
+	p.wait.Add(1)
+	p.build(s, func() {}, b, missingLevels(s.info), filepath.Join(p.dir, "x"))
+	if b.pause != retryAtMost {
+		t.Errorf("pauses %v", b.pause)
+	}
+}
