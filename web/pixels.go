@@ -285,17 +285,22 @@ func parsePixels(raw string, p *route.Pixels, extra func(key, value string) (boo
 	})
 }
 
+// plainQuery reads the query of a route whose pixels have no origin.
+func (s *server) plainQuery(x *exchange, r *http.Request) (q route.Pixels, err error) {
+	if err = parsePixels(r.URL.RawQuery, &q, nil); err != nil {
+		return q, err
+	}
+	if q.Bounds {
+		return q, errOrigin
+	}
+	return q, s.negotiate(x, r, &q)
+}
+
 // storedTile answers /slides/{id}/levels/{level}/tiles/{col}/{row}: the stored
 // bytes, or its pixels in the format asked for.
 func (s *server) storedTile(x *exchange, r *http.Request, p route.Slide) error {
-	var q route.Pixels
-	if err := parsePixels(r.URL.RawQuery, &q, nil); err != nil {
-		return err
-	}
-	if q.Bounds {
-		return errOrigin
-	}
-	if err := s.negotiate(x, r, &q); err != nil {
+	q, err := s.plainQuery(x, r)
+	if err != nil {
 		return err
 	}
 	o, err := s.open(x, r, p.ID)

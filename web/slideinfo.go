@@ -120,14 +120,8 @@ func (s *server) opensAssociated(name string) bool {
 
 // associated answers /slides/{id}/associated/{name}.
 func (s *server) associated(x *exchange, r *http.Request, p route.Slide) error {
-	var q route.Pixels
-	if err := parsePixels(r.URL.RawQuery, &q, nil); err != nil {
-		return err
-	}
-	if q.Bounds {
-		return errOrigin
-	}
-	if err := s.negotiate(x, r, &q); err != nil {
+	q, err := s.plainQuery(x, r)
+	if err != nil {
 		return err
 	}
 	o, err := s.open(x, r, p.ID)
