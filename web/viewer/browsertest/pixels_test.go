@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strconv"
 	"testing"
+
+	"github.com/microtome/microtome/synth"
 )
 
 // TestScreenShowsTheSlidesPixels compares what is on the screen with regions of
@@ -19,12 +21,7 @@ func TestScreenShowsTheSlidesPixels(t *testing.T) {
 		t.Run(fmt.Sprintf("ratio%g", ratio), func(t *testing.T) {
 			b := newTab(t, desktop(ratio))
 			for _, downsample := range []float64{1, 2, 4} {
-				b.open("about:blank")
-				b.open(fmt.Sprintf("%sview/demo.svs#x=3001.3&y=2207.8&d=%g", s.url, downsample*ratio))
-				b.settled()
-				b.keep(fmt.Sprintf("pixels-%g-%g", ratio, downsample))
-				compare(t, s, b, ratio, downsample)
-				b.clean()
+				compare(t, s, b, "demo.svs", ratio, downsample)
 			}
 			if b.images < 12 {
 				t.Errorf("only %d images arrived", b.images)
@@ -33,9 +30,27 @@ func TestScreenShowsTheSlidesPixels(t *testing.T) {
 	}
 }
 
-// compare holds the middle of the slide on the screen against /region.
-func compare(t *testing.T, s *site, b *tab, ratio, downsample float64) {
+// TestRenderedLevelLiesWhereItShould does the same for a level that no slide
+// stores. Its tiles are encoded well here: the loss of the default quality alone
+// takes a fifth of this slide's pixels further than 8, and would hide a shift.
+func TestRenderedLevelLiesWhereItShould(t *testing.T) {
+	s := newSiteAt(t, "/", 97, func(dir string) {
+		write(t, dir, "gap.svs", synth.Spec{Width: slideWidth, Height: slideHeight, Seed: 5, Quality: 85})
+	})
+	for _, ratio := range []float64{1, 2} {
+		compare(t, s, newTab(t, desktop(ratio)), "gap.svs", ratio, 2)
+	}
+}
+
+// compare opens a slide at a scale and holds the middle of the screen against
+// /region.
+func compare(t *testing.T, s *site, b *tab, slide string, ratio, downsample float64) {
 	t.Helper()
+	b.open("about:blank")
+	b.open(fmt.Sprintf("%sview/%s#x=3001.3&y=2207.8&d=%g", s.url, slide, downsample*ratio))
+	b.settled()
+	b.keep(fmt.Sprintf("pixels-%s-%g-%g", slide, ratio, downsample))
+	defer b.clean()
 	stage := eval[struct{ X, Y, Width, Height float64 }](b, `document.getElementById("slide").getBoundingClientRect().toJSON()`)
 	b.until("location.hash.length > 1")
 	view, err := url.ParseQuery(eval[string](b, "location.hash.slice(1)"))
@@ -50,7 +65,7 @@ func compare(t *testing.T, s *site, b *tab, ratio, downsample float64) {
 	offX, offY := (stage.X+stage.Width/2)*ratio-float64(midX), (stage.Y+stage.Height/2)*ratio-float64(midY)
 	lx := int(math.Round(centreX/downsample-offX)) - half
 	ly := int(math.Round(centreY/downsample-offY)) - half
-	want := region(t, s, lx*int(downsample), ly*int(downsample), 2*half, downsample)
+	want := region(t, s, slide, lx*int(downsample), ly*int(downsample), 2*half, downsample)
 	got := b.picture()
 	near, worst := 0, 0
 	for y := range 2 * half {
@@ -69,9 +84,9 @@ func compare(t *testing.T, s *site, b *tab, ratio, downsample float64) {
 	}
 }
 
-func region(t *testing.T, s *site, l0x, l0y, side int, downsample float64) image.Image {
+func region(t *testing.T, s *site, slide string, l0x, l0y, side int, downsample float64) image.Image {
 	t.Helper()
-	r, err := http.Get(fmt.Sprintf("%sslides/demo.svs/region?x=%d&y=%d&width=%d&height=%d&downsample=%g&format=png", s.url, l0x, l0y, side, side, downsample))
+	r, err := http.Get(fmt.Sprintf("%sslides/%s/region?x=%d&y=%d&width=%d&height=%d&downsample=%g&format=png", s.url, slide, l0x, l0y, side, side, downsample))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,14 +34,21 @@ type site struct {
 	fault func(w http.ResponseWriter, r *http.Request) (handled bool)
 }
 
-// newSite serves dir/demo.svs, below base. more writes further slides into dir.
+// newSite serves dir/demo.svs, below base, with levels 1, 2, 4 and 8 stored. more
+// writes further slides into dir.
 func newSite(t *testing.T, base string, more func(dir string)) *site {
+	t.Helper()
+	return newSiteAt(t, base, 0, more)
+}
+
+// newSiteAt is newSite with rendered tiles encoded at a quality (0: the default).
+func newSiteAt(t *testing.T, base string, quality int, more func(dir string)) *site {
 	t.Helper()
 	if !viewer.Bundled() {
 		skip(t, "the viewer's pages are not in this build: run make viewer")
 	}
 	s := &site{dir: t.TempDir()}
-	write(t, s.dir, "demo.svs", synth.Spec{Width: slideWidth, Height: slideHeight, Seed: 5, MPP: slideMPP, AppMag: slidePower, Quality: 85})
+	write(t, s.dir, "demo.svs", synth.Spec{Width: slideWidth, Height: slideHeight, Seed: 5, MPP: slideMPP, AppMag: slidePower, Quality: 85, Step: 2})
 	if more != nil {
 		more(s.dir)
 	}
@@ -50,7 +57,7 @@ func newSite(t *testing.T, base string, more func(dir string)) *site {
 		t.Fatal(err)
 	}
 	cpu := decode.NewCPU(decode.Options{})
-	reader, err := tiles.New(tiles.Options{Decoder: cpu, Encoder: cpu, AnswerBytes: 32 << 20, PixelBytes: 64 << 20, Quality: 97, PyramidDir: t.TempDir()})
+	reader, err := tiles.New(tiles.Options{Decoder: cpu, Encoder: cpu, AnswerBytes: 32 << 20, PixelBytes: 64 << 20, Quality: quality, PyramidDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,9 @@
 package browsertest
 
 import (
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
@@ -40,4 +43,44 @@ func TestMeasure(t *testing.T) {
 	b.until(`document.querySelector("#ink text")?.textContent === "200 µm"`)
 	b.keep("measure")
 	b.clean()
+}
+
+// TestFailedTileIsAskedForAgain refuses the first request for a tile: the page
+// says so, asks again, and shows the tile.
+func TestFailedTileIsAskedForAgain(t *testing.T) {
+	s := newSite(t, "/", nil)
+	var asked atomic.Int32
+	s.setFault(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, "_files/13/8_6.") || asked.Add(1) > 1 {
+			return false
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	})
+	b := newTab(t, desktop(1))
+	b.open(s.url + "view/demo.svs#x=2040&y=1560&d=1")
+	b.until(`/trying again/.test(document.getElementById("notice").textContent)`)
+	b.until(`document.getElementById("notice").hidden`)
+	if n := asked.Load(); n != 2 {
+		t.Errorf("the failed tile was asked for %d times", n)
+	}
+	b.clean("503", "failed to load")
+}
+
+// TestLostTileSaysWhy refuses a tile for good: the page gives the reason.
+func TestLostTileSaysWhy(t *testing.T) {
+	s := newSite(t, "/", nil)
+	s.setFault(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, "_files/13/8_6.") {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_, _ = w.Write([]byte(`{"code":"corrupt","message":"tile 8,6 is corrupt"}`))
+		return true
+	})
+	b := newTab(t, desktop(1))
+	b.open(s.url + "view/demo.svs#x=2040&y=1560&d=1")
+	b.until(`/cannot be loaded: tile 8,6 is corrupt/.test(document.getElementById("notice").textContent)`)
+	b.clean("422", "failed to load")
 }

@@ -1,6 +1,7 @@
 // OpenSeadragon, set up for slides.
 import OpenSeadragon from "openseadragon";
 import { SnappedDrawer } from "./drawer.js";
+import { retryOptions } from "./retry.js";
 
 export function openSlide(element, source) {
   const viewer = OpenSeadragon({
@@ -8,12 +9,12 @@ export function openSlide(element, source) {
     showNavigationControl: false, showNavigator: true, navigatorPosition: "TOP_RIGHT", navigatorSizeRatio: 0.16,
     navigatorDisplayRegionColor: "#d22", navigatorBackground: "#fff",
     animationTime: 0.5, springStiffness: 9, blendTime: 0, alwaysBlend: false, immediateRender: false,
-    // The next finer level from a little above half its size: at exactly half,
-    // a third ... of the slide the level of that very size is drawn, untouched.
+    // The next finer level from a little above half its size: at exactly half, a
+    // quarter and so on, the level of that very size is drawn, untouched.
     minPixelRatio: 0.55, maxZoomPixelRatio: 16, minZoomImageRatio: 0.5, visibilityRatio: 0.2,
     imageLoaderLimit: 12, maxImageCacheCount: 600, timeout: 60000, preload: false,
     gestureSettingsMouse: { clickToZoom: false, dblClickToZoom: true }, gestureSettingsTouch: { pinchRotate: false },
-    zoomPerScroll: 1.3,
+    zoomPerScroll: 1.3, ...retryOptions,
   });
   crisp(viewer);
   wholePixels(viewer);

@@ -1,38 +1,32 @@
-// Failed tiles are asked for again, ever more slowly, and quietly.
-import { delay } from "./scale.js";
+// What could not be loaded is asked for again by OpenSeadragon; here it is said.
 
-const tries = 7;
+// Five more times, two seconds apart, once nothing else is on its way.
+export const retryOptions = { tileRetryMax: 5, tileRetryDelay: 2000 };
 
-export function retryTiles(viewer, notice) {
-  const failed = new Map(); // times failed, by the tile's address
-  const waiting = new Set();
+export function tellFailures(viewer, notice) {
+  const waiting = new Set(); // addresses that failed and will be asked again
   const tell = () => notice("tiles", waiting.size ? "Some parts could not be loaded; trying again…" : "");
-  viewer.addHandler("tile-load-failed", ({ tile, tiledImage, message }) => {
-    if (/abort/i.test(message ?? "")) return;
+  viewer.addHandler("tile-load-failed", async ({ tile, tries }) => {
     const url = tile.getUrl();
-    const n = failed.get(url) ?? 0;
-    failed.set(url, n + 1);
-    if (n >= tries) {
-      waiting.delete(url);
-      notice("lost", "Some parts of the slide cannot be loaded.");
-      tell();
-      return;
+    if (tries <= retryOptions.tileRetryMax) {
+      waiting.add(url);
+      return tell();
     }
-    waiting.add(url);
+    waiting.delete(url);
     tell();
-    setTimeout(() => {
-      if (viewer.world.getIndexOfItem(tiledImage) < 0) return forget(url);
-      tile.exists = true;
-      tile.loading = false;
-      tiledImage.update(true);
-      viewer.forceRedraw();
-      // Out of sight it is not asked for again; then nothing is missing.
-      setTimeout(() => { if (!tile.loading && !tile.loaded && tile.exists) forget(url); }, 1000);
-    }, delay(n));
+    notice("lost", `Some parts of the slide cannot be loaded${await reason(url)}.`);
   });
-  const forget = (url) => {
-    failed.delete(url);
-    if (waiting.delete(url)) tell();
-  };
-  viewer.addHandler("tile-loaded", ({ tile }) => forget(tile.getUrl()));
+  viewer.addHandler("tile-loaded", ({ tile }) => {
+    if (waiting.delete(tile.getUrl())) tell();
+  });
+}
+
+// reason asks the server why, once more.
+async function reason(url) {
+  try {
+    const answer = await fetch(url);
+    return answer.ok ? "" : `: ${(await answer.json()).message}`;
+  } catch {
+    return ": the server does not answer";
+  }
 }

@@ -9,7 +9,7 @@ import { noticeLine } from "./notice.js";
 import { openSlide } from "./osd.js";
 import { planeChooser } from "./planes.js";
 import { readout } from "./readout.js";
-import { retryTiles } from "./retry.js";
+import { tellFailures } from "./retry.js";
 import { tileSource } from "./tilesource.js";
 import { watchBuilding } from "./building.js";
 import { controls } from "./controls.js";
@@ -54,7 +54,7 @@ function show(slide) {
   planeChooser($("powers"), slide, plane, () => replan());
   const viewer = openSlide($("slide"), tileSource(slide, plane));
   const lens = lensOf(viewer);
-  retryTiles(viewer, notice);
+  tellFailures(viewer, notice);
   watchBuilding(viewer, slide, notice);
 
   viewer.addOnceHandler("open", () => {
