@@ -9,11 +9,13 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/microtome/microtome"
 	"github.com/microtome/microtome/library"
 	"github.com/microtome/microtome/web"
 	"github.com/microtome/microtome/web/wire"
@@ -88,6 +90,9 @@ func serve(ctx context.Context, c *config, log *slog.Logger, out io.Writer) erro
 	}
 	defer closeLogged(log, "engine", e.close)
 	lib, err := library.New(c.Slides, library.Options{MaxOpen: c.MaxOpen, CheckEvery: c.CheckEvery, RescanEvery: c.RescanEvery})
+	if errors.Is(err, microtome.ErrMalformed) { // the roots as they were named
+		return usagef("%s", strings.TrimPrefix(err.Error(), microtome.ErrMalformed.Error()+": "))
+	}
 	if err != nil {
 		return err
 	}
