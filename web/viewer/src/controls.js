@@ -15,7 +15,7 @@ export function controls(viewer, lens, measure, $) {
     }
   };
   const home = () => {
-    viewer.viewport.setRotation(0);
+    viewer.viewport.setRotation(0, true); // before the place: home depends on it
     viewer.viewport.goHome();
   };
   $("home").addEventListener("click", home);

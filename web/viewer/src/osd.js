@@ -7,7 +7,7 @@ export function openSlide(element, source) {
   const viewer = OpenSeadragon({
     element, drawer: SnappedDrawer, smoothTileEdgesMinZoom: Infinity, tileSources: source, crossOriginPolicy: false,
     showNavigationControl: false, showNavigator: true, navigatorPosition: "TOP_RIGHT", navigatorSizeRatio: 0.16,
-    navigatorDisplayRegionColor: "#d22", navigatorBackground: "#fff",
+    navigatorAutoFade: false, navigatorOpacity: 1, navigatorDisplayRegionColor: "#d22", navigatorBackground: "#fff",
     animationTime: 0.5, springStiffness: 9, blendTime: 0, alwaysBlend: false, immediateRender: false,
     // The next finer level from a little above half its size: at exactly half, a
     // quarter and so on, the level of that very size is drawn, untouched.
@@ -17,7 +17,6 @@ export function openSlide(element, source) {
     zoomPerScroll: 1.3, ...retryOptions,
   });
   crisp(viewer);
-  wholePixels(viewer);
   sayBusy(viewer, element);
   return viewer;
 }
@@ -41,29 +40,4 @@ function crisp(viewer) {
     smooth = want;
     viewer.drawer.setImageSmoothingEnabled(want);
   });
-}
-
-// wholePixels puts the edges of tiles on whole device pixels. OpenSeadragon makes
-// each tile a pixel too large to hide the seams, which shifts what is in it; with
-// common whole edges there are no seams and a tile in its own size is untouched.
-function wholePixels(viewer) {
-  viewer.world.addHandler("add-item", ({ item }) => {
-    const position = item._positionTile;
-    item._positionTile = function (tile, overlap, viewport, ...rest) {
-      const straight = viewport.getRotation(true) % 90 === 0;
-      position.call(this, tile, straight ? 1 : overlap, viewport, ...rest);
-      if (straight) roundTile(tile, window.devicePixelRatio || 1);
-    };
-  });
-}
-
-// The bias lets tiles meet, never part, where an edge lies at half a pixel.
-function roundTile({ position, size }, ratio) {
-  const bias = 1e-4;
-  for (const side of ["x", "y"]) {
-    const from = Math.round(position[side] * ratio - bias);
-    const to = Math.max(Math.round((position[side] + size[side]) * ratio + bias), from + 1);
-    position[side] = from / ratio;
-    size[side] = (to - from) / ratio;
-  }
 }

@@ -3,8 +3,8 @@
 import { make } from "./card.js";
 import { bytes, whole } from "./format.js";
 
-export function infoPanel(panel, slide, jump) {
-  panel.replaceChildren(make("h2", "", "Slide"), pairs(facts(slide)), make("h2", "", "Go to"), jumpForm(slide, jump));
+export function infoPanel(panel, slide, jump, shown) {
+  panel.replaceChildren(make("h2", "", "Slide"), pairs(facts(slide)), make("h2", "", "Go to"), jumpForm(slide, jump), saveLink(slide, shown));
   for (const w of slide.warnings ?? []) panel.append(make("p", "", w));
   const levels = slide.levels.map((l, i) => [`${i}: 1/${Number(l.downsample.toFixed(2))}`, `${whole(l.width)} × ${whole(l.height)}, ${l.codec}`]);
   panel.append(make("h2", "", "Levels"), pairs(levels));
@@ -47,6 +47,17 @@ function jumpForm(slide, jump) {
     jump(Number(x.value), Number(y.value));
   });
   return form;
+}
+
+// saveLink is to the server's own picture of what is shown; it is made when it
+// is about to be followed.
+function saveLink(slide, shown) {
+  const a = make("a", "save", "Save this view (PNG)");
+  const fill = () => { a.href = shown(); };
+  for (const event of ["pointerdown", "focus", "click"]) a.addEventListener(event, fill);
+  a.download = `${slide.name}.png`;
+  fill();
+  return a;
 }
 
 function associated(panel, slide) {

@@ -8,6 +8,7 @@ import { measureTool } from "./measure.js";
 import { noticeLine } from "./notice.js";
 import { openSlide } from "./osd.js";
 import { planeChooser } from "./planes.js";
+import { regionOf } from "./save.js";
 import { readout } from "./readout.js";
 import { tellFailures } from "./retry.js";
 import { tileSource } from "./tilesource.js";
@@ -45,6 +46,7 @@ function fail(err) {
   back.href = "./";
   $("failure").replaceChildren(title, reason, back);
   $("failure").hidden = false;
+  document.body.dataset.failed = "true";
 }
 
 function show(slide) {
@@ -61,10 +63,11 @@ function show(slide) {
     restore(viewer, lens, wanted);
     readout(viewer, lens, slide, $);
     const measure = measureTool(viewer, $("measure"), $("ink"), slide);
-    infoPanel($("info"), slide, (x, y) => lens.goTo(x, y));
+    infoPanel($("info"), slide, (x, y) => lens.goTo(x, y), () => regionOf(viewer, lens, slide, plane));
     adjustPanel($("adjust"), viewer.drawer.canvas, $("gamma"));
     controls(viewer, lens, measure, $);
     remember(viewer, lens, plane);
+    viewer.canvas.focus({ preventScroll: true }); // so that the keys work at once
     document.body.dataset.ready = "true";
   });
   viewer.addHandler("open-failed", (e) => fail({ message: e.message }));
