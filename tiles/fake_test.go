@@ -188,6 +188,9 @@ func (e *fakeEngine) Encode(_ context.Context, p microtome.Pixels, o microtome.E
 	e.icc = o.ICC
 	e.mu.Unlock()
 	pix, stride, _ := p.Host()
+	if o.Format == microtome.FormatRaw { // fake pixels are packed
+		return bytes.Clone(pix[:p.Width()*p.Height()*p.Channels()]), nil
+	}
 	var img image.Image
 	if p.Channels() == 1 {
 		img = &image.Gray{Pix: pix, Stride: stride, Rect: image.Rect(0, 0, p.Width(), p.Height())}
