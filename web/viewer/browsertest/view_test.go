@@ -67,11 +67,14 @@ func TestFailedTileIsAskedForAgain(t *testing.T) {
 	b.clean("503", "failed to load")
 }
 
-// TestLostTileSaysWhy refuses a tile for good: the page gives the reason.
-func TestLostTileSaysWhy(t *testing.T) {
+// TestLostTileComesBack refuses a tile longer than OpenSeadragon retries: the
+// page gives the reason, and shows the tile once the server does.
+func TestLostTileComesBack(t *testing.T) {
 	s := newSite(t, "/", nil)
+	var broken atomic.Bool
+	broken.Store(true)
 	s.setFault(func(w http.ResponseWriter, r *http.Request) bool {
-		if !strings.Contains(r.URL.Path, "_files/13/8_6.") {
+		if !strings.Contains(r.URL.Path, "_files/13/8_6.") || !broken.Load() {
 			return false
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -82,5 +85,7 @@ func TestLostTileSaysWhy(t *testing.T) {
 	b := newTab(t, desktop(1))
 	b.open(s.url + "view/demo.svs#x=2040&y=1560&d=1")
 	b.until(`/cannot be loaded: tile 8,6 is corrupt/.test(document.getElementById("notice").textContent)`)
+	broken.Store(false)
+	b.until(`document.getElementById("notice").hidden`)
 	b.clean("422", "failed to load")
 }
