@@ -91,10 +91,10 @@ worker_processes 2; worker_rlimit_nofile 20000; daemon off; pid {d}/nginx.pid; e
 events {{ worker_connections 256; }}
 http {{ access_log off; sendfile on; {cache} types {{ image/jpeg jpg; }}
   client_body_temp_path {d}/b; proxy_temp_path {d}/p; fastcgi_temp_path {d}/f; uwsgi_temp_path {d}/u; scgi_temp_path {d}/s;
-  upstream iip {{ server 127.0.0.1:9311; server 127.0.0.1:9312; keepalive 8; }}
+  upstream iip {{ server 127.0.0.1:9311; server 127.0.0.1:9312; }}
   server {{ listen 127.0.0.1:{port} reuseport; root {d}/tiles; keepalive_requests 1000000; }}
   server {{ listen 127.0.0.1:{iip}; keepalive_requests 1000000;
-    location /iip {{ fastcgi_pass iip; fastcgi_keep_conn on;
+    location /iip {{ fastcgi_pass iip;
       fastcgi_param QUERY_STRING $query_string; fastcgi_param REQUEST_METHOD $request_method; fastcgi_param REQUEST_URI $request_uri; }} }} }}
 """.format(d=folder, port=NGINX, iip=IIPSRV, cache="open_file_cache max=%d;" % open_files if open_files else "")
     path = os.path.join(folder, "nginx.conf")
@@ -122,6 +122,8 @@ def median(runs, key="rate"):
 
 
 def ratio(ours, theirs):
+    if not all(r["rate"] for r in theirs):
+        raise SystemExit("the peer answered nothing in one of the trials")
     return statistics.median(a["rate"] / b["rate"] for a, b in zip(ours, theirs))
 
 
@@ -133,6 +135,7 @@ def main():
     ap.add_argument("--python", default=os.path.join(HERE, "../../.build/venv/bin/python"))
     ap.add_argument("--trials", type=int, default=5)
     ap.add_argument("--seconds", type=int, default=6)
+    ap.add_argument("--only", choices=["nginx", "openslide", "iipsrv"], action="append", help="this peer (repeat for more); default all")
     ap.add_argument("--nginx-open-files", type=int, default=0, help="give nginx an open_file_cache of so many files")
     ap.add_argument("--cold-seconds", type=int, default=3)
     ap.add_argument("--json")
@@ -197,13 +200,17 @@ def run(a, folder, processes):
         print("%-34s ours %8.0f /s  %-18s %8.0f /s  ratio %6.2f  our p99 %5.2f ms  errors %d" % (
             name, r["ours"], against, r["theirs"], r["ratio"], r["p99_ms"], r["errors"]), flush=True)
 
-    res = turns("stored, whole level", {"microtome": (MICROTOME, ours_all), "nginx": (NGINX, nginx_all)}, a.trials, a.seconds)
-    row("stored tiles, the whole level", "nginx, files", res["microtome"], res["nginx"])
-    wrk(MICROTOME, ours_few, a.seconds, 99)
-    res = turns("stored, from memory", {"microtome": (MICROTOME, ours_few), "nginx": (NGINX, nginx_few)}, a.trials, a.seconds)
-    row("stored tiles, 4,000 of them warm", "nginx, files", res["microtome"], res["nginx"])
+    wanted = a.only or ["nginx", "openslide", "iipsrv"]
+    if "nginx" in wanted:
+        res = turns("stored, whole level", {"microtome": (MICROTOME, ours_all), "nginx": (NGINX, nginx_all)}, a.trials, a.seconds)
+        row("stored tiles, the whole level", "nginx, files", res["microtome"], res["nginx"])
+        wrk(MICROTOME, ours_few, a.seconds, 99)
+        res = turns("stored, from memory", {"microtome": (MICROTOME, ours_few), "nginx": (NGINX, nginx_few)}, a.trials, a.seconds)
+        row("stored tiles, 4,000 of them warm", "nginx, files", res["microtome"], res["nginx"])
 
-    if os.path.exists(a.python):
+    if "openslide" not in wanted:
+        pass
+    elif os.path.exists(a.python):
         between = top - 1
         half = list(dict.fromkeys(grid((width + 1) // 2, (height + 1) // 2, tile, 100000, rng)))
         peer_all = write_lines(folder, "os_all", ["/t/%d/%d_%d.jpeg" % (top, c, r) for c, r in native])
@@ -223,7 +230,9 @@ def run(a, folder, processes):
         log("no %s: openslide-python left out" % a.python)
 
     iipsrv = shutil.which("iipsrv.fcgi") or "/usr/lib/iipimage-server/iipsrv.fcgi"
-    if a.tiff and os.path.exists(iipsrv):
+    if "iipsrv" not in wanted:
+        pass
+    elif a.tiff and os.path.exists(iipsrv):
         iip_rows(a, folder, processes, iipsrv, row, ours_all)
     else:
         log("no --tiff or no iipsrv: iipsrv left out")
