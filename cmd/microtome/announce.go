@@ -7,7 +7,10 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
 	"strings"
+
+	"golang.org/x/term"
 )
 
 // announce says on the terminal where the gallery is, and in the log how the
@@ -24,12 +27,28 @@ func announce(ctx context.Context, c *config, log *slog.Logger, out io.Writer, a
 		fmt.Fprintf(out, "Microtome listens on %s\n", c.Listen)
 		return
 	}
-	fmt.Fprintf(out, "Microtome is ready: %s\n", page)
+	fmt.Fprintf(out, "Microtome is ready: %s\n", shownURL(page, onTerminal(out)))
 	if c.Open {
 		if err := openBrowser(ctx, page); err != nil {
 			fmt.Fprintf(out, "Open that address in a browser (%v).\n", err)
 		}
 	}
+}
+
+// shownURL is the address as it is printed. What is no terminal may be a journal
+// that others read: the token is left to whoever set it.
+func shownURL(page string, terminal bool) string {
+	address, token, _ := strings.Cut(page, "?")
+	if token == "" || terminal {
+		return page
+	}
+	return address + " (add ?token=… with the token)"
+}
+
+// onTerminal says whether somebody watches what is written.
+func onTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // galleryURL is the address to open, with the token; "" for a Unix socket.

@@ -89,3 +89,16 @@ func TestGalleryURL(t *testing.T) {
 		}
 	}
 }
+
+func TestShownURL(t *testing.T) {
+	const page = "http://127.0.0.1:8080/?token=s3cret"
+	if got := shownURL(page, true); got != page {
+		t.Errorf("on a terminal: %s", got)
+	}
+	if got := shownURL(page, false); strings.Contains(got, "s3cret") || !strings.HasPrefix(got, "http://127.0.0.1:8080/ ") {
+		t.Errorf("elsewhere: %s", got)
+	}
+	if got := shownURL("http://127.0.0.1:8080/", false); got != "http://127.0.0.1:8080/" {
+		t.Errorf("without a token: %s", got)
+	}
+}

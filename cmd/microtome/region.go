@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/microtome/microtome"
 	"github.com/microtome/microtome/formats"
@@ -124,7 +123,7 @@ func (f *regionFlags) settle(fl *pflag.FlagSet, stdout io.Writer) error {
 	if f.pixels.Format, err = outputFormat(f.format, f.out); err != nil {
 		return err
 	}
-	if file, ok := stdout.(*os.File); ok && f.out == "-" && term.IsTerminal(int(file.Fd())) {
+	if f.out == "-" && onTerminal(stdout) {
 		return fmt.Errorf("-o -: not onto a terminal")
 	}
 	return nil

@@ -198,8 +198,8 @@ func TestServeToken(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("MICROTOME_TOKEN", "s3cret&")
 	s := startServer(t, dir)
-	if !strings.HasSuffix(s.url, "/?token=s3cret%26") {
-		t.Errorf("printed %s", s.url)
+	if strings.Contains(s.url, "token") {
+		t.Errorf("printed to what is no terminal: %s", s.url)
 	}
 	s.get(t, "slides", 401)
 	s.get(t, "slides?token=wrong", 401)

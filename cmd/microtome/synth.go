@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/microtome/microtome/synth"
 	"github.com/microtome/microtome/synth/jpegenc"
@@ -133,9 +132,7 @@ func writeSynth(out io.Writer, path string, spec synth.Spec, force bool) error {
 		return err
 	}
 	var progress func(done, total int64)
-	tty, ok := out.(*os.File)
-	ok = ok && term.IsTerminal(int(tty.Fd()))
-	if ok {
+	if onTerminal(out) {
 		var last time.Time
 		progress = func(done, total int64) {
 			if now := time.Now(); done == total || now.Sub(last) > 100*time.Millisecond {
@@ -145,7 +142,7 @@ func writeSynth(out io.Writer, path string, spec synth.Spec, force bool) error {
 		}
 	}
 	err := synth.WriteFile(path, spec, progress)
-	if ok {
+	if progress != nil {
 		fmt.Fprintln(out)
 	}
 	return err

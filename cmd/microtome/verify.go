@@ -8,10 +8,8 @@ import (
 	"io"
 	"os"
 
-	"github.com/spf13/cobra"
-	"golang.org/x/term"
-
 	"github.com/microtome/microtome/verify"
+	"github.com/spf13/cobra"
 )
 
 const verifyLong = `Compare a slide as Microtome reads it with OpenSlide 4.0.1: every property,
@@ -87,11 +85,10 @@ func verifySlide(ctx context.Context, path string, o verify.Options) (report *ve
 
 // progressOn reports to a terminal, and to nothing else.
 func progressOn(w io.Writer) func(string, float64) {
-	file, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	if !onTerminal(w) {
 		return nil
 	}
-	return func(what string, done float64) { fmt.Fprintf(file, "\r\x1b[K%s %3.0f %%\r", what, done*100) }
+	return func(what string, done float64) { fmt.Fprintf(w, "\r\x1b[K%s %3.0f %%\r", what, done*100) }
 }
 
 func printReport(w io.Writer, r *verify.Report, asJSON bool) error {
