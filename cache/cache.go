@@ -257,32 +257,29 @@ func (c *Cache[K, V]) shrink(own *shard[K, V]) {
 		if s == own {
 			continue
 		}
-		for c.bytes.Load() > c.o.MaxBytes {
-			s.mu.Lock()
-			if s.lru.Len() == 0 {
-				s.mu.Unlock()
-				break
-			}
-			v := c.oldest(s)
-			s.mu.Unlock()
-			c.release(v)
+		for c.bytes.Load() > c.o.MaxBytes && c.evict(s) {
 		}
 	}
+}
+
+// evict gives up the least recently used value of a shard, false when there is
+// none. The release is made outside the lock.
+func (c *Cache[K, V]) evict(s *shard[K, V]) bool {
+	s.mu.Lock()
+	if s.lru.Len() == 0 {
+		s.mu.Unlock()
+		return false
+	}
+	v := c.oldest(s)
+	s.mu.Unlock()
+	c.release(v)
+	return true
 }
 
 // Purge drops all that is kept.
 func (c *Cache[K, V]) Purge() {
 	for i := range c.shards {
-		s := &c.shards[i]
-		for {
-			s.mu.Lock()
-			if s.lru.Len() == 0 {
-				s.mu.Unlock()
-				break
-			}
-			v := c.oldest(s)
-			s.mu.Unlock()
-			c.release(v)
+		for c.evict(&c.shards[i]) {
 		}
 	}
 }
