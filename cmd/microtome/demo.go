@@ -27,16 +27,8 @@ func demoSlide(ctx context.Context, out io.Writer) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
-	part, err := os.CreateTemp(filepath.Dir(path), ".part-*")
-	if err != nil {
+	if err := errors.Join(synth.WriteFile(path, spec, nil), ctx.Err()); err != nil {
 		return "", err
-	}
-	err = errors.Join(synth.Write(part, spec), part.Close(), ctx.Err())
-	if err == nil {
-		err = os.Rename(part.Name(), path)
-	}
-	if err != nil {
-		return "", errors.Join(err, os.Remove(part.Name()))
 	}
 	return path, nil
 }
