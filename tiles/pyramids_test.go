@@ -126,7 +126,7 @@ func TestB9FlatSlide(t *testing.T) {
 	}
 	_ = r.Close()
 
-	r, e = open()
+	r, _ = open()
 	check(r, "after a restart")
 	if st := r.Stats().Pyramids; st.Built != 0 || st.Opened != 1 {
 		t.Errorf("after a restart: %+v", st)

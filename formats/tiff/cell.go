@@ -130,7 +130,7 @@ func (d *Dir) stored(ctx context.Context, c *cells, t microtome.Tile, index int6
 	case c.counted:
 		off, n, err = d.tileRef(ctx, c.offsets, c.counts, index)
 	case c.Codec == microtome.CodecNone: // then the size says it all
-		off, n, err = d.tileRef(ctx, c.offsets, c.offsets, index)
+		off, _, err = d.tileRef(ctx, c.offsets, c.offsets, index)
 		n = raw
 	default:
 		err = corrupt("no byte counts")

@@ -9,7 +9,6 @@ type field struct {
 	octaves []octave
 	stain   lattice
 	wobble  lattice
-	glands  int
 	gx, gy  float32 // size of a gland's cell
 	nx, ny  int
 	seed    uint32

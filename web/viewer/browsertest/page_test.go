@@ -163,11 +163,6 @@ func (b *tab) until(condition string) {
 	}
 }
 
-func (b *tab) text(selector string) string {
-	b.t.Helper()
-	return eval[string](b, fmt.Sprintf("document.querySelector(%q)?.textContent ?? ''", selector))
-}
-
 func eval[T any](b *tab, expression string) T {
 	b.t.Helper()
 	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
