@@ -10,7 +10,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 PY := $(BUILD)/venv/bin/python
 FUZZTIME ?= 20s
 
-.PHONY: help demo test build setup setup-test viewer check unit race nocgo browser pixels fuzz dist clean
+.PHONY: help demo test build setup setup-test viewer check unit race nocgo browser pixels fuzz deploy release clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -18,7 +18,7 @@ help: ## this list
 demo: build ## set up, build, and serve a synthetic slide with the viewer open to a browser
 	$(BIN) serve --open
 
-test: setup-test build check unit race nocgo browser pixels fuzz ## set up and run all tests
+test: setup-test build check deploy unit race nocgo browser pixels fuzz ## set up and run all tests
 
 build: setup viewer ## the binary, bin/microtome; with libvips-dev also its WebP worker
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/microtome
@@ -59,6 +59,13 @@ pixels: build ## our pixels and properties against the real OpenSlide 4.0.1
 
 fuzz: ## every fuzz target, FUZZTIME each
 	scripts/fuzz $(FUZZTIME)
+
+deploy: build ## lint and parse the Dockerfile, the compose file and the systemd unit; run none
+	@scripts/setup deploy
+	scripts/deploy_check $(BIN)
+
+release: build ## archives for Linux with licences and SHA256SUMS, checked, in dist/
+	scripts/release '$(VERSION)' '$(LDFLAGS)'
 
 clean: ## what was built, caches of the build included
 	rm -rf bin dist $(BUILD) web/viewer/node_modules

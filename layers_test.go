@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"bench":             {".", "tiles"},
 	"cmd":               {"*"},
 	"internal/test":     {"*"},
+	"scripts":           {}, // modules of their own, for checks
 }
 
 // cgoAllowed are the only folders where import "C" may stand.
