@@ -2,6 +2,7 @@ package tiles_test
 
 import (
 	"context"
+	"fmt"
 	"image"
 	"math/rand/v2"
 	"os"
@@ -102,6 +103,87 @@ func BenchmarkRegionGrid(b *testing.B) {
 
 func BenchmarkRegionWarm(b *testing.B) {
 	benchRegion(b, func(i int, _ microtome.Level) (int64, int64) { return int64(i % 8 * 256), int64(i / 8 % 8 * 256) })
+}
+
+// gridPatches are the 24 x 24 patches of the published protocol, at the slide's
+// middle.
+func gridPatches(s microtome.Slide) []tiles.Patch {
+	l0 := s.Info().Levels[0]
+	x0, y0 := (l0.Width/2-12*256)/256*256, (l0.Height/2-12*256)/256*256
+	items := make([]tiles.Patch, 0, 24*24)
+	for y := range int64(24) {
+		for x := range int64(24) {
+			items = append(items, tiles.Patch{Slide: s, Region: tiles.Region{L0X: x0 + 256*x, L0Y: y0 + 256*y, Width: 256, Height: 256}})
+		}
+	}
+	return items
+}
+
+// randomPatches lie anywhere on level 0.
+func randomPatches(s microtome.Slide, n int) []tiles.Patch {
+	l0, rnd := s.Info().Levels[0], rand.New(rand.NewPCG(1, 2))
+	items := make([]tiles.Patch, n)
+	for i := range items {
+		items[i] = tiles.Patch{Slide: s, Region: tiles.Region{
+			L0X: rnd.Int64N(l0.Width - 256), L0Y: rnd.Int64N(l0.Height - 256), Width: 256, Height: 256}}
+	}
+	return items
+}
+
+// benchPatches asks for the items in batches; a fresh Reader for each pass over
+// them when cold.
+func benchPatches(b *testing.B, cold bool, batch int, pick func(microtome.Slide) []tiles.Patch) {
+	pixels := int64(2 * 32 << 20) // half of it is for patches: OpenSlide's default
+	if !cold {
+		pixels = 2 * 256 << 20
+	}
+	cpu := decode.NewCPU(decode.Options{})
+	open := func() *tiles.Reader {
+		r, err := tiles.New(tiles.Options{Decoder: cpu, Encoder: cpu, PixelBytes: pixels})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return r
+	}
+	_, s := benchReader(b, nil)
+	items := pick(s)
+	r := open()
+	pass := func() {
+		for i := 0; i < len(items); i += batch {
+			res, _, err := r.Patches(context.Background(), items[i:min(i+batch, len(items))], tiles.PatchOptions{Priority: microtome.PrioritySampler})
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, p := range res {
+				if p.Err != nil {
+					b.Fatal(p.Err)
+				}
+				p.Pixels.Release()
+			}
+		}
+	}
+	pass()
+	b.ReportAllocs()
+	for b.Loop() {
+		if cold {
+			r.Close()
+			r = open()
+		}
+		pass()
+	}
+	b.ReportMetric(float64(len(items)*b.N)/b.Elapsed().Seconds(), "patches/s")
+	b.ReportMetric(float64(cpu.Stats().Full)/float64(b.N+1), "whole/pass")
+	b.ReportMetric(float64(cpu.Stats().Partial)/float64(b.N+1), "parts/pass")
+}
+
+func BenchmarkPatches(b *testing.B) {
+	random := func(s microtome.Slide) []tiles.Patch { return randomPatches(s, 600) }
+	for _, batch := range []int{1, 64} {
+		for name, pick := range map[string]func(microtome.Slide) []tiles.Patch{"grid": gridPatches, "random": random} {
+			b.Run(fmt.Sprintf("%s/batch=%d/cold", name, batch), func(b *testing.B) { benchPatches(b, true, batch, pick) })
+		}
+		b.Run(fmt.Sprintf("grid/batch=%d/warm", batch), func(b *testing.B) { benchPatches(b, false, batch, gridPatches) })
+	}
 }
 
 // flat is a slide that has lost all levels but the first, and its thumbnail.

@@ -8,6 +8,7 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
+#include "interleave.h"
 #include "shim.h"
 
 // A stream of more scans than a component-wise baseline one can need is made to
@@ -105,11 +106,43 @@ static int check(j_decompress_ptr d, const mt_request *r) {
          (d->num_components == 1 || d->num_components == 3);
 }
 
+// The colour converter of a decompressor, as libjpeg-turbo 1.x to 3.x begin it
+// (jpegint.h, which is not installed).
+struct jpeg_color_deconverter {
+  void (*start_pass)(j_decompress_ptr);
+  void (*color_convert)(j_decompress_ptr, JSAMPIMAGE, JDIMENSION, JSAMPARRAY, int);
+};
+
+#if !defined(LIBJPEG_TURBO_VERSION_NUMBER) || LIBJPEG_TURBO_VERSION_NUMBER >= 4000000
+#error "read jpegint.h of this libjpeg-turbo: does jpeg_color_deconverter still begin so?"
+#endif
+
+// interleave is libjpeg-turbo's null_convert of three components, for the
+// columns wanted only: d's client data says how many columns to leave out and
+// how many to write.
+typedef struct {
+  JDIMENSION left, width;
+} columns;
+
+static void interleave(j_decompress_ptr d, JSAMPIMAGE in, JDIMENSION row,
+                       JSAMPARRAY out, int rows) {
+  const columns *c = d->client_data;
+  for (int i = 0; i < rows; i++, row++)
+    mt_interleave(in[0][row] + c->left, in[1][row] + c->left,
+                  in[2][row] + c->left, out[i], c->width);
+}
+
 // read_rows reads n rows into dst, from a row buffer when the decoder's rows are
 // wider than those wanted.
 static void read_rows(j_decompress_ptr d, const mt_request *r, int skip_px,
                       unsigned char *dst, size_t stride) {
+  columns c = {skip_px, r->w};
   int direct = skip_px == 0 && (int)d->output_width == r->w;
+  if (d->jpeg_color_space == JCS_RGB && d->num_components == 3) {
+    d->client_data = &c;
+    d->cconvert->color_convert = interleave;
+    direct = 1;
+  }
   JSAMPARRAY row = NULL;
   if (!direct)
     row = d->mem->alloc_sarray((j_common_ptr)d, JPOOL_IMAGE,
