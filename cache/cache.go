@@ -9,7 +9,6 @@ package cache
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -36,6 +35,7 @@ type Options[K comparable, V any] struct {
 type Cache[K comparable, V any] struct {
 	o      Options[K, V]
 	bytes  atomic.Int64
+	clock  atomic.Uint64 // counts uses
 	shards [shards]shard[K, V]
 	count  counters
 }
@@ -45,22 +45,13 @@ type counters struct{ hits, misses, joined, loads, errors, cancelled, evicted, r
 type entry[V any] struct {
 	v    V
 	size int64
+	used uint64 // by the cache's clock, under the shard's lock
 }
 
 type shard[K comparable, V any] struct {
 	mu      sync.Mutex
-	lru     *simplelru.LRU[K, entry[V]]
+	lru     *simplelru.LRU[K, *entry[V]]
 	flights map[K]*flight[V]
-}
-
-// flight is one load. All fields but done and cancel are under the shard's lock.
-type flight[V any] struct {
-	done     chan struct{} // closed when v, err are set
-	cancel   context.CancelFunc
-	waiters  int
-	finished bool
-	v        V
-	err      error
 }
 
 // New makes an empty cache.
@@ -68,7 +59,7 @@ func New[K comparable, V any](o Options[K, V]) *Cache[K, V] {
 	c := &Cache[K, V]{o: o}
 	for i := range c.shards {
 		// The entries are bounded in bytes, by us.
-		lru, err := simplelru.NewLRU[K, entry[V]](math.MaxInt, nil)
+		lru, err := simplelru.NewLRU[K, *entry[V]](math.MaxInt, nil)
 		if err != nil {
 			panic(err) // only for a size below 1
 		}
@@ -100,6 +91,7 @@ func (c *Cache[K, V]) kept(s *shard[K, V], k K) (v V, ok bool) {
 		return v, false
 	}
 	c.count.hits.Add(1)
+	e.used = c.clock.Add(1)
 	c.retain(e.v)
 	return e.v, true
 }
@@ -112,152 +104,41 @@ func (c *Cache[K, V]) Get(ctx context.Context, k K, load func(context.Context) (
 	return c.Begin(ctx, k, load).Wait(ctx)
 }
 
-// Ticket is a value that is kept or on its way. Wait must be called once.
-type Ticket[K comparable, V any] struct {
-	c      *Cache[K, V]
-	k      K
-	flight *flight[V] // nil: v is the value
-	v      V
-	starts bool
-}
-
-// Starts says that Begin started the load: it found neither value nor load.
-func (t Ticket[K, V]) Starts() bool { return t.starts }
-
-// Begin is the first half of Get: it starts or joins the load and does not
-// wait. Many can be begun before the first is waited for.
-func (c *Cache[K, V]) Begin(ctx context.Context, k K, load func(context.Context) (V, error)) Ticket[K, V] {
-	s := c.shard(k)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if v, ok := c.kept(s, k); ok {
-		return Ticket[K, V]{v: v}
-	}
-	c.count.misses.Add(1)
-	f := s.flights[k]
-	if f != nil {
-		f.waiters++
-		c.count.joined.Add(1)
-		return Ticket[K, V]{c: c, k: k, flight: f}
-	}
-	lctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f = &flight[V]{done: make(chan struct{}), cancel: cancel, waiters: 1}
-	s.flights[k] = f
-	c.count.loads.Add(1)
-	go c.run(lctx, k, f, load)
-	return Ticket[K, V]{c: c, k: k, flight: f, starts: true}
-}
-
-// Wait returns the value, or ctx's error when that ends first.
-func (t Ticket[K, V]) Wait(ctx context.Context) (v V, hit bool, err error) {
-	if t.flight == nil {
-		return t.v, true, nil
-	}
-	select {
-	case <-t.flight.done:
-		return t.flight.v, false, t.flight.err
-	case <-ctx.Done():
-		return t.c.leave(ctx, t.k, t.flight)
-	}
-}
-
-// leave takes one waiter off a flight. The count and the removal stand under
-// one lock, so that nobody joins a flight that is being cancelled.
-func (c *Cache[K, V]) leave(ctx context.Context, k K, f *flight[V]) (v V, hit bool, err error) {
-	s := c.shard(k)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if f.finished { // it came in the same moment: this waiter owns its reference
-		return f.v, false, f.err
-	}
-	if f.waiters--; f.waiters == 0 {
-		if s.flights[k] == f {
-			delete(s.flights, k)
-		}
-		c.count.cancelled.Add(1)
-		f.cancel()
-	}
-	return v, false, ctx.Err()
-}
-
-// run loads and hands the value to the cache and to those who still wait.
-func (c *Cache[K, V]) run(ctx context.Context, k K, f *flight[V], load func(context.Context) (V, error)) {
-	v, err := guarded(ctx, load)
-	f.cancel()
-	s := c.shard(k)
-	s.mu.Lock()
-	f.finished, f.v, f.err = true, v, err
-	if s.flights[k] == f {
-		delete(s.flights, k)
-	}
-	var out []V
-	if err != nil {
-		c.count.errors.Add(1)
-	} else {
-		for range f.waiters {
-			c.retain(v)
-		}
-		out = c.keep(s, k, v)
-	}
-	close(f.done)
-	s.mu.Unlock()
-	for _, old := range out {
-		c.release(old)
-	}
-	if err == nil {
-		c.release(v) // the load's own reference
-		c.shrink(s)
-	}
-}
-
-// guarded turns a panic of load into an error: waiters must never hang.
-func guarded[V any](ctx context.Context, load func(context.Context) (V, error)) (v V, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic while loading: %v", p)
-		}
-	}()
-	return load(ctx)
-}
-
-// keep puts v under k and returns what left the shard for it. The shard is
-// locked.
-func (c *Cache[K, V]) keep(s *shard[K, V], k K, v V) (out []V) {
+// keep puts v under k and returns what it took the place of, if anything. The
+// shard is locked.
+func (c *Cache[K, V]) keep(s *shard[K, V], k K, v V) (replaced entry[V]) {
 	size := c.o.Size(v)
 	if size > c.Largest() {
 		c.count.refused.Add(1)
-		return nil
+		return replaced
 	}
 	if old, ok := s.lru.Peek(k); ok { // Add on an existing key would lose it
 		s.lru.Remove(k)
 		c.bytes.Add(-old.size)
-		out = append(out, old.v)
+		replaced = *old
 	}
 	c.retain(v)
-	s.lru.Add(k, entry[V]{v, size})
+	s.lru.Add(k, &entry[V]{v: v, size: size, used: c.clock.Add(1)})
 	c.bytes.Add(size)
-	for c.bytes.Load() > c.o.MaxBytes && s.lru.Len() > 1 {
-		out = append(out, c.oldest(s))
-	}
-	return out
+	return replaced
 }
 
-// oldest takes the least recently used value out of a locked, filled shard.
-func (c *Cache[K, V]) oldest(s *shard[K, V]) V {
-	_, e, _ := s.lru.RemoveOldest()
-	c.bytes.Add(-e.size)
-	c.count.evicted.Add(1)
-	return e.v
-}
-
-// shrink evicts from the other shards when one value alone filled its own.
-func (c *Cache[K, V]) shrink(own *shard[K, V]) {
-	for i := range c.shards {
-		s := &c.shards[i]
-		if s == own {
-			continue
+// shrink gives values up until the budget holds: the least recently used of all
+// shards, so that a cache of few large values is no worse for being in shards.
+func (c *Cache[K, V]) shrink() {
+	for c.bytes.Load() > c.o.MaxBytes {
+		var oldest *shard[K, V]
+		first := uint64(math.MaxUint64)
+		for i := range c.shards {
+			s := &c.shards[i]
+			s.mu.Lock()
+			if _, e, ok := s.lru.GetOldest(); ok && e.used < first {
+				oldest, first = s, e.used
+			}
+			s.mu.Unlock()
 		}
-		for c.bytes.Load() > c.o.MaxBytes && c.evict(s) {
+		if oldest == nil || !c.evict(oldest) {
+			return
 		}
 	}
 }
@@ -266,13 +147,14 @@ func (c *Cache[K, V]) shrink(own *shard[K, V]) {
 // none. The release is made outside the lock.
 func (c *Cache[K, V]) evict(s *shard[K, V]) bool {
 	s.mu.Lock()
-	if s.lru.Len() == 0 {
-		s.mu.Unlock()
+	_, e, ok := s.lru.RemoveOldest()
+	s.mu.Unlock()
+	if !ok {
 		return false
 	}
-	v := c.oldest(s)
-	s.mu.Unlock()
-	c.release(v)
+	c.bytes.Add(-e.size)
+	c.count.evicted.Add(1)
+	c.release(e.v)
 	return true
 }
 
