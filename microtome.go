@@ -77,6 +77,28 @@ type Holder interface {
 	Hold() (release func())
 }
 
+// BatchReader is a slide that reads several tiles with fewer reads than tiles.
+type BatchReader interface {
+	Slide
+	// ReadTiles answers refs, as ReadTile would, in the first len(refs)
+	// elements of out. Tiles whose bytes lie near each other are read together:
+	// never more bytes than the tiles' own and a tenth.
+	ReadTiles(ctx context.Context, refs []TileRef, out []TileResult) ReadCount
+}
+
+// TileRef names a stored tile.
+type TileRef struct{ Level, Plane, Col, Row int }
+
+// TileResult answers one TileRef: Err is nil or what ReadTile fails with.
+type TileResult struct {
+	Tile Tile
+	Err  error
+}
+
+// ReadCount says how tiles were read: how many, in how many reads, their own
+// bytes and those read. Tables of offsets are not in it.
+type ReadCount struct{ Tiles, Reads, TileBytes, ReadBytes int64 }
+
 // Info describes an opened slide.
 type Info struct {
 	Format     string // "aperio", "ome-tiff" or "generic-tiff"

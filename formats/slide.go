@@ -180,30 +180,6 @@ func (s *slide) matchPlanes(k int, want microtome.Grid) {
 // Info implements microtome.Slide.
 func (s *slide) Info() *microtome.Info { return &s.info }
 
-// ReadTile implements microtome.Slide.
-func (s *slide) ReadTile(ctx context.Context, level, plane, col, row int) (microtome.Tile, error) {
-	if level < 0 || level >= len(s.levels) || plane < 0 || plane >= len(s.levels[level]) {
-		return microtome.Tile{}, fmt.Errorf("level %d, plane %d: %w", level, plane, microtome.ErrNotFound)
-	}
-	p := s.levels[level][plane]
-	if p.dir == nil {
-		return microtome.Tile{}, fmt.Errorf("level %d: plane %d: no directory holds it: %w", level, plane, microtome.ErrCorrupt)
-	}
-	t, err := p.dir.ReadCell(ctx, col, row, p.sample)
-	if err != nil {
-		return microtome.Tile{}, fmt.Errorf("level %d: tile %d,%d: %w", level, col, row, err)
-	}
-	switch {
-	case t.Codec == microtome.CodecJPEG2000:
-		t.Color = s.info.Levels[level].Color
-	case t.Codec == microtome.CodecJPEG && t.Color == microtome.ColorRGB && s.info.Format == formatOME:
-		if err := subsampledIsYCbCr(&t); err != nil {
-			return microtome.Tile{}, fmt.Errorf("level %d: tile %d,%d: %w", level, col, row, err)
-		}
-	}
-	return t, nil
-}
-
 // ReadAssociated implements microtome.Slide.
 func (s *slide) ReadAssociated(ctx context.Context, name string, col, row int) (microtome.Tile, error) {
 	for i, a := range s.associated {

@@ -1,6 +1,7 @@
 package library
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 
@@ -60,6 +61,23 @@ func (s *openSlide) retain() bool {
 func (s *openSlide) Hold() (release func()) {
 	s.refs.Add(1)
 	return s.drop
+}
+
+// ReadTiles implements microtome.BatchReader, tile by tile where the slide can't
+// do better.
+func (s *openSlide) ReadTiles(ctx context.Context, refs []microtome.TileRef, out []microtome.TileResult) (n microtome.ReadCount) {
+	if b, ok := s.Slide.(microtome.BatchReader); ok {
+		return b.ReadTiles(ctx, refs, out)
+	}
+	for i, r := range refs {
+		t, err := s.ReadTile(ctx, r.Level, r.Plane, r.Col, r.Row)
+		out[i] = microtome.TileResult{Tile: t, Err: err}
+		if err == nil {
+			size := int64(len(t.Data))
+			n.Tiles, n.Reads, n.TileBytes, n.ReadBytes = n.Tiles+1, n.Reads+1, n.TileBytes+size, n.ReadBytes+size
+		}
+	}
+	return n
 }
 
 // Close does nothing: the last reference closes.

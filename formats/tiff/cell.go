@@ -68,16 +68,68 @@ func (d *Dir) ReadCell(ctx context.Context, col, row, plane int) (microtome.Tile
 	if col < 0 || row < 0 || plane < 0 || col >= c.Cols || row >= c.Rows || plane >= c.Planes {
 		return microtome.Tile{}, fmt.Errorf("%s: cell %d,%d of %dx%d: %w", d.Name(), col, row, c.Cols, c.Rows, microtome.ErrNotFound)
 	}
-	t := c.tile(col, row)
-	index := c.index(col, row) + int64(plane)*c.perPlane()
-	off, n, err := d.stored(ctx, c, t, index)
-	if err == nil {
-		err = d.fill(ctx, c, &t, off, n)
+	p := c.located(ctx, d, col, row, plane)
+	if p.err == nil {
+		p.buf = c.buffer(p.n)
+		p.err = d.file.readFull(ctx, p.bytes(), p.off)
 	}
-	if err != nil {
-		return microtome.Tile{}, fmt.Errorf("%s: tile %d: %w", d.Name(), index, err)
+	return p.finish(c, d)
+}
+
+// place is a cell on its way: what it is, where its bytes lie and, once read,
+// the bytes.
+type place struct {
+	tile   microtome.Tile
+	index  int64 // in the tables
+	off, n int64
+	buf    []byte // room for JPEG tables, then the n bytes
+	err    error
+}
+
+// bytes is the part of the buffer that the file fills.
+func (p *place) bytes() []byte { return p.buf[int64(len(p.buf))-p.n:] }
+
+// located finds the bytes of a cell that is in the grid. Of an uncompressed
+// strip they are only the band's.
+func (c *cells) located(ctx context.Context, d *Dir, col, row, plane int) place {
+	p := place{tile: c.tile(col, row), index: c.index(col, row) + int64(plane)*c.perPlane()}
+	p.off, p.n, p.err = d.stored(ctx, c, p.tile, p.index)
+	if p.err != nil || c.Codec != microtome.CodecNone {
+		return p
 	}
-	return t, nil
+	t := &p.tile
+	rowBytes := int64(t.Width) * int64(t.Samples)
+	p.off += int64(t.FirstRow) * rowBytes
+	p.n = int64(t.Height) * rowBytes
+	t.FirstRow, t.StreamHeight = 0, t.Height
+	if p.n > d.file.limits.CellBytes {
+		p.err = overLimit("%d bytes", p.n)
+	}
+	return p
+}
+
+// buffer has room for what Complete puts before and behind n bytes.
+func (c *cells) buffer(n int64) []byte {
+	room := int64(0)
+	if c.Codec == microtome.CodecJPEG {
+		room = int64(c.tables.Room())
+	}
+	return make([]byte, room+n, room+n+2)
+}
+
+// finish makes the tile of the bytes read.
+func (p *place) finish(c *cells, d *Dir) (microtome.Tile, error) {
+	switch {
+	case p.err != nil:
+	case c.Codec == microtome.CodecJPEG:
+		p.err = completeJPEG(c, &p.tile, p.buf)
+	default:
+		p.tile.Data = p.buf
+	}
+	if p.err != nil {
+		return microtome.Tile{}, fmt.Errorf("%s: tile %d: %w", d.Name(), p.index, p.err)
+	}
+	return p.tile, nil
 }
 
 // index is the place of a cell's tile or strip in the tables, within a plane.
@@ -154,22 +206,4 @@ func (d *Dir) stored(ctx context.Context, c *cells, t microtome.Tile, index int6
 		return 0, 0, overLimit("byte count %d", n)
 	}
 	return off, n, nil
-}
-
-// fill reads a cell's bytes: of an uncompressed strip only the band's.
-func (d *Dir) fill(ctx context.Context, c *cells, t *microtome.Tile, off, n int64) error {
-	switch c.Codec {
-	case microtome.CodecJPEG:
-		return d.fillJPEG(ctx, c, t, off, n)
-	case microtome.CodecNone:
-		rowBytes := int64(t.Width) * int64(t.Samples)
-		off += int64(t.FirstRow) * rowBytes
-		n = int64(t.Height) * rowBytes
-		t.FirstRow, t.StreamHeight = 0, t.Height
-		if n > d.file.limits.CellBytes {
-			return overLimit("%d bytes", n)
-		}
-	}
-	t.Data = make([]byte, n)
-	return d.file.readFull(ctx, t.Data, off)
 }

@@ -1,24 +1,17 @@
 package tiff
 
 import (
-	"context"
-
 	"github.com/microtome/microtome"
 	"github.com/microtome/microtome/formats/tiff/jpegstream"
 )
 
-// fillJPEG reads a JPEG tile and makes it complete: the directory's tables in
-// front (TIFF TechNote 2; the tile's own come later and win), colour markers
-// that say what PhotometricInterpretation says, its size, an EOI.
+// completeJPEG makes a JPEG tile complete: the directory's tables in front
+// (TIFF TechNote 2; the tile's own come later and win), colour markers that say
+// what PhotometricInterpretation says, its size, an EOI.
 //
-// The tile is read behind room for what goes in front, so that the common case
-// copies nothing.
-func (d *Dir) fillJPEG(ctx context.Context, c *cells, t *microtome.Tile, off, n int64) error {
-	room := int64(c.tables.Room())
-	buf := make([]byte, room+n, room+n+2)
-	if err := d.file.readFull(ctx, buf[room:], off); err != nil {
-		return err
-	}
+// The tile lies in buf behind room for what goes in front, so that the common
+// case copies nothing.
+func completeJPEG(c *cells, t *microtome.Tile, buf []byte) error {
 	color := jpegstream.AsIs
 	switch c.Color {
 	case microtome.ColorRGB:
