@@ -179,4 +179,3 @@ func guarded[V any](ctx context.Context, load func(context.Context) (V, error)) 
 	}()
 	return load(ctx)
 }
-

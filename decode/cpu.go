@@ -35,7 +35,7 @@ type CPU struct {
 	workers   int
 	maxPixels int64
 	gate      *gate
-	buffers   buffers
+	buffers   microtome.Buffers
 	counters  counters
 	raw       raw.Decoder
 	webp      WebPEncoder

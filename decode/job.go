@@ -75,7 +75,7 @@ func (d *CPU) checkTile(t *microtome.Tile) error {
 func (d *CPU) decode(j *microtome.Job, p plan) (microtome.Pixels, error) {
 	w, h := p.part.Dx(), p.part.Dy()
 	if j.Dst == nil {
-		out := d.buffers.pixels(w, h, p.channels)
+		out := d.buffers.Pixels(w, h, p.channels)
 		if err := d.into(out.Pix, w*p.channels, &j.Tile, p); err != nil {
 			out.Release()
 			return nil, err

@@ -1,8 +1,7 @@
 package tiles
 
 import (
-	"math/bits"
-	"sync"
+	"image"
 
 	"github.com/microtome/microtome"
 )
@@ -11,54 +10,46 @@ import (
 type canvas struct {
 	pix      []byte
 	w, h, ch int
+	host     *microtome.HostPixels
 }
-
-// pools hold memory by powers of two, from minPooled up.
-type pools [poolClasses]sync.Pool
-
-const (
-	minPooledBits = 12
-	poolClasses   = 17 // up to 256 MiB
-)
 
 // memory is where all canvases come from and go back to.
-var memory pools
-
-func poolClass(n int) int {
-	return max(0, bits.Len(uint(max(n, 1)-1))-minPooledBits)
-}
-
-// take returns n bytes of undefined content.
-func (p *pools) take(n int) []byte {
-	c := poolClass(n)
-	if c >= poolClasses {
-		return make([]byte, n)
-	}
-	if b, ok := p[c].Get().(*[]byte); ok {
-		return (*b)[:n]
-	}
-	return make([]byte, n, 1<<(c+minPooledBits))
-}
-
-// give takes back what take returned.
-func (p *pools) give(b []byte) {
-	b = b[:cap(b)]
-	if c := poolClass(len(b)); c < poolClasses && len(b) == 1<<(c+minPooledBits) {
-		p[c].Put(&b)
-	}
-}
+var memory microtome.Buffers
 
 // newCanvas returns a canvas of undefined content.
 func newCanvas(w, h, ch int) *canvas {
-	return &canvas{pix: memory.take(w * h * ch), w: w, h: h, ch: ch}
+	host := memory.Pixels(w, h, ch)
+	return &canvas{pix: host.Pix, w: w, h: h, ch: ch, host: host}
 }
 
 // free gives the memory back. The canvas must not be used after.
-func (c *canvas) free() { memory.give(c.pix) }
+func (c *canvas) free() { c.host.Release() }
 
 // pixels turns the canvas into Pixels, which own the memory from here on.
-func (c *canvas) pixels() microtome.Pixels {
-	return microtome.NewHostPixels(c.pix, c.w, c.h, c.ch, memory.give)
+func (c *canvas) pixels() microtome.Pixels { return c.host }
+
+// pane is a part of a canvas as Pixels, to be decoded into. Whoever retains it
+// retains the whole.
+type pane struct {
+	*microtome.HostPixels
+	at image.Rectangle
+}
+
+// pane must lie inside the canvas.
+func (c *canvas) pane(at image.Rectangle) *pane { return &pane{c.host, at} }
+
+// Width implements microtome.Pixels.
+func (p *pane) Width() int { return p.at.Dx() }
+
+// Height implements microtome.Pixels.
+func (p *pane) Height() int { return p.at.Dy() }
+
+// Host implements microtome.Pixels.
+func (p *pane) Host() ([]byte, int, bool) {
+	pix, stride, ok := p.HostPixels.Host()
+	ch := p.Channels()
+	from, to := p.at.Min.Y*stride+p.at.Min.X*ch, (p.at.Max.Y-1)*stride+p.at.Max.X*ch
+	return pix[from:to], stride, ok
 }
 
 // fill paints a rectangle, cut to the canvas, in one colour.

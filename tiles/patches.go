@@ -3,7 +3,7 @@ package tiles
 import (
 	"context"
 	"fmt"
-	"sync"
+	"image"
 
 	"github.com/microtome/microtome"
 )
@@ -44,34 +44,184 @@ func (r *Reader) Patches(ctx context.Context, items []Patch, o PatchOptions) ([]
 	if o.Channels != 0 && o.Channels != 1 && o.Channels != 3 {
 		return nil, 0, fmt.Errorf("%d channels: %w", o.Channels, microtome.ErrMalformed)
 	}
+	b := &batch{r: r, items: make([]patch, len(items)), channels: o.Channels, priority: o.Priority}
+	b.plan(items)
+	if err := b.make(ctx); err != nil {
+		b.drop()
+		return nil, 0, err
+	}
 	results := make([]PatchResult, len(items))
-	plans := make([]*regionPlan, len(items))
+	for i := range results {
+		results[i] = b.items[i].result()
+	}
+	return results, b.channels, nil
+}
+
+// batch is patches in the making.
+type batch struct {
+	r        *Reader
+	items    []patch
+	channels int
+	priority microtome.Priority
+}
+
+// patch is one item in the making.
+type patch struct {
+	plan  *regionPlan
+	lay   *lay
+	px    microtome.Pixels
+	drawn int
+	hit   bool
+	err   error
+}
+
+// plan resolves the items, and the number of channels.
+func (b *batch) plan(items []Patch) {
 	channels := 1
 	for i := range items {
-		it := &items[i]
-		po := PixelOptions{C: it.C, Z: it.Z, T: it.T, Background: it.Background, Priority: o.Priority}
-		plans[i], results[i].Err = r.planRegion(it.Slide, it.Region, &po)
-		if results[i].Err == nil {
-			channels = max(channels, plans[i].req.p.channels())
-		}
-	}
-	if o.Channels != 0 {
-		channels = o.Channels
-	}
-	var work sync.WaitGroup
-	for i, plan := range plans {
-		if plan == nil {
+		it, p := &items[i], &b.items[i]
+		o := PixelOptions{C: it.C, Z: it.Z, T: it.T, Background: it.Background, Priority: b.priority}
+		if it.Slide == nil {
+			p.err = fmt.Errorf("no slide: %w", microtome.ErrMalformed)
 			continue
 		}
-		work.Go(func() {
-			px, a, err := plan.pixels(ctx)
-			if err != nil {
-				results[i].Err = err
-				return
-			}
-			results[i].Pixels, results[i].Answer = px, *a
-		})
+		p.plan, p.err = b.r.planRegion(it.Slide, it.Region, &o)
+		if p.err == nil {
+			channels = max(channels, p.plan.req.p.channels())
+		} else if !grey(it.Slide.Info()) {
+			channels = 3
+		}
 	}
-	work.Wait()
-	return results, channels, ctx.Err()
+	if b.channels == 0 {
+		b.channels = channels
+	}
+}
+
+// maxMaking bounds the memory of what a batch filters at once, in bytes.
+const maxMaking = 64 << 20
+
+// make makes the pixels of all items, so many at once as memory allows.
+func (b *batch) make(ctx context.Context) error {
+	for i := 0; i < len(b.items); {
+		lays, making := make([]*lay, 0, len(b.items)-i), int64(0)
+		from := i
+		for ; i < len(b.items) && making < maxMaking; i++ {
+			p := &b.items[i]
+			if p.err != nil {
+				continue
+			}
+			making += p.begin(b.channels)
+			if p.lay != nil {
+				lays = append(lays, p.lay)
+			}
+		}
+		b.r.lay(ctx, lays, access{priority: b.priority, cache: b.r.patches, partly: true})
+		for j := from; j < i; j++ {
+			b.items[j].end(ctx, b.channels)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop frees what was made.
+func (b *batch) drop() {
+	for i := range b.items {
+		if px := b.items[i].px; px != nil {
+			px.Release()
+		}
+	}
+}
+
+// begin prepares the item's lay, and says how much memory filtering it takes.
+func (p *patch) begin(channels int) int64 {
+	q := &p.plan.req
+	if q.ax.copies() && q.ay.copies() {
+		p.lay = q.flat(channels)
+		return 0
+	}
+	src := q.source(0, q.h)
+	if src.Empty() || area(src) > bandPixels {
+		return 0 // end makes it by itself
+	}
+	band := newCanvas(src.Dx(), src.Dy(), q.p.channels())
+	p.lay = &lay{p: q.p, src: src, dst: band, ch: band.ch, off: image.Pt(-src.Min.X, -src.Min.Y)}
+	p.lay.then = func(l *lay) {
+		if l.failed.Load() == nil {
+			dst := newCanvas(q.w, q.h, band.ch)
+			newFilter(q.ax, q.ay, q.x0, q.w, q.clamp, band.ch, q.p.bg).rows(dst, 0, q.h, q.y0, band, src)
+			p.px = dst.pixels()
+		}
+	}
+	return int64(len(band.pix))
+}
+
+// flat is the lay of a request that copies pixels, background around them.
+func (q *request) flat(channels int) *lay {
+	lx, ly := q.ax.origin+q.x0, q.ay.origin+q.y0
+	all := image.Rect(0, 0, q.w, q.h)
+	l := &lay{p: q.p, ch: channels}
+	if lx < q.ax.size && ly < q.ay.size && lx+int64(q.w) > 0 && ly+int64(q.h) > 0 {
+		l.off = image.Pt(int(-lx), int(-ly))
+		l.src = all.Sub(l.off).Intersect(image.Rect(0, 0, int(q.ax.size), int(q.ay.size)))
+	}
+	whole := l.src.Size() == all.Size()
+	if g := &q.p.grid; whole && l.src == g.TileRect(l.src.Min.X/g.TileWidth, l.src.Min.Y/g.TileHeight) {
+		l.alone, l.off = true, image.Point{}.Sub(l.src.Min)
+		return l
+	}
+	l.dst = newCanvas(q.w, q.h, channels)
+	if !whole {
+		l.dst.fill(0, 0, q.w, q.h, q.p.bg)
+	}
+	return l
+}
+
+// end takes what was laid, or makes what could not be laid with the others.
+func (p *patch) end(ctx context.Context, channels int) {
+	switch l := p.lay; {
+	case p.err != nil:
+		return
+	case l == nil:
+		var dst *canvas
+		if dst, p.drawn, p.err = p.plan.req.scaled(ctx); p.err == nil {
+			p.px = dst.pixels()
+		}
+	case l.then != nil:
+		p.drawn, p.hit, p.err = int(l.drawn.Load()), !l.missed.Load(), l.err()
+		l.dst.free()
+	default:
+		p.drawn, p.hit = int(l.drawn.Load()), !l.missed.Load()
+		p.px, p.err = l.taken()
+	}
+	if p.err == nil && p.px.Channels() != channels {
+		p.px = recoloured(p.px, channels, p.plan.req.p.bg)
+	}
+}
+
+// recoloured turns grey into RGB or RGB into grey, and releases px.
+func recoloured(px microtome.Pixels, channels int, bg microtome.RGB) microtome.Pixels {
+	defer px.Release()
+	pix, stride, _ := px.Host() // a canvas of ours
+	dst := newCanvas(px.Width(), px.Height(), channels)
+	dst.draw(0, 0, block{pix: pix, stride: stride, w: dst.w, h: dst.h, ch: px.Channels()}, bg)
+	return dst.pixels()
+}
+
+// result hands the item's pixels over.
+func (p *patch) result() PatchResult {
+	if p.err != nil {
+		return PatchResult{Err: p.err}
+	}
+	a := p.plan.answer(p.px, p.drawn)
+	a.CacheHit = p.hit && p.drawn > 0
+	return PatchResult{Pixels: p.px, Answer: *a}
+}
+
+// grey says that a slide has no colours.
+func grey(info *microtome.Info) bool {
+	c := info.Levels[0].Color
+	return c == microtome.ColorGray || c == microtome.ColorGrayWhite
 }

@@ -115,20 +115,19 @@ func (p *picture) read(ctx context.Context, col, row int) (microtome.Tile, error
 	return p.slide.ReadTile(ctx, p.level, p.plane, col, row)
 }
 
-// decode reads a tile and decodes it, or the crop of it.
-func (p *picture) decode(ctx context.Context, col, row int, crop image.Rectangle, pr microtome.Priority) (microtome.Pixels, error) {
-	t, err := p.read(ctx, col, row)
+// decoded turns a tile that was read, or could not be, into the pixels of a job.
+func (p *picture) decoded(ctx context.Context, col, row int, j microtome.Job, err error) (microtome.Pixels, error) {
 	if errors.Is(err, microtome.ErrEmptyTile) && p.inherits() {
-		return p.inherited(ctx, col, row, crop, pr)
+		return p.inherited(ctx, col, row, j.Crop, j.Priority)
 	}
 	if err != nil {
 		return nil, p.at(col, row, err)
 	}
-	if t.VisibleWidth <= 0 || t.VisibleHeight <= 0 {
+	if t := &j.Tile; t.VisibleWidth <= 0 || t.VisibleHeight <= 0 {
 		return nil, p.at(col, row, fmt.Errorf("nothing of it is visible: %w", microtome.ErrCorrupt))
 	}
 	p.r.count.decodes.Add(1)
-	res := p.r.o.Decoder.DecodeBatch(ctx, []microtome.Job{{Tile: t, Crop: crop, Reduce: p.reduce, Priority: pr}})
+	res := p.r.o.Decoder.DecodeBatch(ctx, []microtome.Job{j})
 	if len(res) != 1 {
 		return nil, p.at(col, row, fmt.Errorf("the decoder gave %d answers to one job", len(res)))
 	}
@@ -137,8 +136,8 @@ func (p *picture) decode(ctx context.Context, col, row int, crop image.Rectangle
 		return nil, p.at(col, row, res[0].Err)
 	}
 	want := p.cell(col, row).Size()
-	if !crop.Empty() {
-		want = crop.Size()
+	if !j.Crop.Empty() {
+		want = j.Crop.Size()
 	}
 	if got := res[0].Pixels; got.Width() < want.X || got.Height() < want.Y {
 		err := fmt.Errorf("decoded to %dx%d of %dx%d: %w", got.Width(), got.Height(), want.X, want.Y, microtome.ErrCorrupt)

@@ -69,6 +69,9 @@ func (r *Reader) thumbnailOf(ctx context.Context, s microtome.Slide, plane int, 
 	return px
 }
 
+// previewLays is how many tiles of a preview are had at once.
+const previewLays = 64
+
 // sampled has one pixel for each block of n x n tiles: the mean of the block's
 // middle tile.
 func (r *Reader) sampled(ctx context.Context, p *picture, pr microtome.Priority) (microtome.Pixels, error) {
@@ -83,29 +86,17 @@ func (r *Reader) sampled(ctx context.Context, p *picture, pr microtome.Priority)
 	w, h := (p.grid.Cols+n-1)/n, (p.grid.Rows+n-1)/n
 	dst := newCanvas(w, h, p.channels())
 	dst.fill(0, 0, w, h, p.bg)
-	for i := 0; i < w*h; i += window {
-		var pieces [window]piece
-		m := min(window, w*h-i)
-		for j := range m {
-			x, y := (i+j)%w, (i+j)/w
-			col, row := min(x*n+n/2, p.grid.Cols-1), min(y*n+n/2, p.grid.Rows-1)
-			pieces[j] = p.begin(ctx, col, row, p.cell(col, row), access{priority: pr, cache: r.once}, true)
+	lays := make([]*lay, 0, previewLays)
+	for i := 0; i < w*h; i += previewLays {
+		lays = lays[:0]
+		for j := i; j < min(i+previewLays, w*h); j++ {
+			col, row := min(j%w*n+n/2, p.grid.Cols-1), min(j/w*n+n/2, p.grid.Rows-1)
+			lays = append(lays, &lay{p: p, src: p.cell(col, row), alone: true, ch: p.channels()})
 		}
-		var failed error
-		for j := range m {
-			px, _, err := pieces[j].ticket.Wait(ctx)
-			if err != nil {
-				if !bearable(err) {
-					failed = err
-				}
-				continue
-			}
-			dst.dot((i+j)%w, (i+j)/w, px)
-			px.Release()
-		}
-		if failed != nil {
+		r.lay(ctx, lays, access{priority: pr, cache: r.once})
+		if err := dst.dots(i, lays); err != nil {
 			dst.free()
-			return nil, failed
+			return nil, err
 		}
 	}
 	return dst.pixels(), nil
@@ -115,6 +106,25 @@ func (r *Reader) sampled(ctx context.Context, p *picture, pr microtome.Priority)
 // exact.
 func bearable(err error) bool {
 	return errors.Is(err, microtome.ErrEmptyTile) || errors.Is(err, microtome.ErrCorrupt)
+}
+
+// dots paints the pixels from the i-th on, each in the mean colour of a tile, and
+// frees the tiles. Those that are empty or corrupt are left out.
+func (c *canvas) dots(i int, lays []*lay) (failed error) {
+	for j, l := range lays {
+		px, err := l.taken()
+		if err != nil {
+			if !bearable(err) {
+				failed = err
+			}
+			continue
+		}
+		if l.drawn.Load() > 0 {
+			c.dot((i+j)%c.w, (i+j)/c.w, px)
+		}
+		px.Release()
+	}
+	return failed
 }
 
 // dot paints one pixel in the mean colour of px.

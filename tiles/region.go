@@ -147,15 +147,25 @@ func onLevel(l0, size, full int64) int64 {
 	return at
 }
 
-// pixels makes the region.
+// pixels makes the region: a batch of one.
 func (g *regionPlan) pixels(ctx context.Context) (microtome.Pixels, *Answer, error) {
-	dst, drawn, err := g.req.scaled(ctx)
-	if err != nil {
+	b := &batch{r: g.req.p.r, items: []patch{{plan: g}}, channels: g.req.p.channels(), priority: g.req.access.priority}
+	if err := b.make(ctx); err != nil {
+		b.drop()
 		return nil, nil, err
 	}
-	a := answerOf(dst, drawn)
-	a.Level, a.Downsample, a.MPP = g.level, (g.down[0]+g.down[1])/2, g.mpp
-	return dst.pixels(), a, nil
+	res := b.items[0].result()
+	return res.Pixels, &res.Answer, res.Err
+}
+
+// answer describes the pixels made.
+func (g *regionPlan) answer(px microtome.Pixels, drawn int) *Answer {
+	a := &Answer{Made: Rendered, Engine: "cpu", Width: px.Width(), Height: px.Height(), Channels: px.Channels(),
+		Level: g.level, Downsample: (g.down[0] + g.down[1]) / 2, MPP: g.mpp}
+	if drawn == 0 {
+		a.Made, a.Engine = Empty, "none"
+	}
+	return a
 }
 
 // answerOf describes a canvas.

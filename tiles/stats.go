@@ -3,10 +3,21 @@ package tiles
 import (
 	"sync/atomic"
 
+	"github.com/microtome/microtome"
 	"github.com/microtome/microtome/cache"
 )
 
-type counters struct{ decodes, decodeErrors, encodes, previews atomic.Int64 }
+type counters struct {
+	decodes, decodeErrors, encodes, previews atomic.Int64
+	readTiles, reads, tileBytes, readBytes   atomic.Int64
+}
+
+func (c *counters) read(n microtome.ReadCount) {
+	c.readTiles.Add(n.Tiles)
+	c.reads.Add(n.Reads)
+	c.tileBytes.Add(n.TileBytes)
+	c.readBytes.Add(n.ReadBytes)
+}
 
 // Stats are counts since the start.
 type Stats struct {
@@ -17,6 +28,9 @@ type Stats struct {
 	Decodes, DecodeErrors, Encodes int64
 	// Previews were given because a slide's upper levels were not there yet.
 	Previews int64
+	// Read says how stored tiles were read to be decoded. Reads below Tiles are
+	// reads of several at once; ReadBytes is never above 1.1 TileBytes.
+	Read     microtome.ReadCount
 	Pyramids PyramidStats
 }
 
@@ -31,6 +45,10 @@ func (r *Reader) Stats() Stats {
 	st := Stats{
 		Answers: r.answers.Stats(), Regions: r.regions.Stats(), Pixels: r.pixels.Stats(), Patches: r.patches.Stats(),
 		Decodes: r.count.decodes.Load(), DecodeErrors: r.count.decodeErrors.Load(),
+		Read: microtome.ReadCount{
+			Tiles: r.count.readTiles.Load(), Reads: r.count.reads.Load(),
+			TileBytes: r.count.tileBytes.Load(), ReadBytes: r.count.readBytes.Load(),
+		},
 		Encodes: r.count.encodes.Load(), Previews: r.count.previews.Load(),
 	}
 	if r.pyramid != nil {
