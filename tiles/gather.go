@@ -179,7 +179,7 @@ func (g *gather) each(ctx context.Context, missing []int32) {
 }
 
 // choose says which of the missing tiles are decoded whole: those that more
-// than half of is needed, that several lays need or that were lately touched;
+// than three quarters of are needed, that several lays need or that were lately touched;
 // and all of them when so many are that a scan is going on.
 func (g *gather) choose(missing []int32) {
 	whole := !g.a.partly || g.a.cache == nil || g.a.held != nil
@@ -195,7 +195,7 @@ func (g *gather) choose(missing []int32) {
 			again++
 			continue
 		}
-		n.whole = 2*area(g.uses[n.first].part) > area(n.p.cell(n.col, n.row))
+		n.whole = 4*area(g.uses[n.first].part) > 3*area(n.p.cell(n.col, n.row))
 	}
 	if again > 0 && 3*again >= len(g.loads) || len(g.loads) > touchAge/4 {
 		for _, i := range missing {

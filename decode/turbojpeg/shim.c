@@ -8,6 +8,7 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
+#include "entropy.h"
 #include "interleave.h"
 #include "shim.h"
 
@@ -106,47 +107,62 @@ static int check(j_decompress_ptr d, const mt_request *r) {
          (d->num_components == 1 || d->num_components == 3);
 }
 
-// The colour converter of a decompressor, as libjpeg-turbo 1.x to 3.x begin it
+// Two of a decompressor's parts, as libjpeg-turbo 1.x to 3.x begin them
 // (jpegint.h, which is not installed).
 struct jpeg_color_deconverter {
   void (*start_pass)(j_decompress_ptr);
   void (*color_convert)(j_decompress_ptr, JSAMPIMAGE, JDIMENSION, JSAMPARRAY, int);
 };
+struct jpeg_entropy_decoder {
+  void (*start_pass)(j_decompress_ptr);
+  boolean (*decode_mcu)(j_decompress_ptr, JBLOCKROW *);
+};
 
 #if !defined(LIBJPEG_TURBO_VERSION_NUMBER) || LIBJPEG_TURBO_VERSION_NUMBER >= 4000000
-#error "read jpegint.h of this libjpeg-turbo: does jpeg_color_deconverter still begin so?"
+#error "read jpegint.h of this libjpeg-turbo: do these parts still begin so?"
 #endif
 
-// interleave is libjpeg-turbo's null_convert of three components, for the
-// columns wanted only: d's client data says how many columns to leave out and
-// how many to write.
+// parts is a decompressor's client data: the state of our own parts of it.
 typedef struct {
-  JDIMENSION left, width;
-} columns;
+  JDIMENSION left, width; // columns that interleave leaves out, and writes
+  mt_entropy entropy;
+} parts;
 
+static boolean decode_mcu(j_decompress_ptr d, JBLOCKROW *blocks) {
+  parts *own = d->client_data;
+  return mt_entropy_mcu(d, &own->entropy, blocks);
+}
+
+// interleave is libjpeg-turbo's null_convert of three components, for the
+// columns wanted only.
 static void interleave(j_decompress_ptr d, JSAMPIMAGE in, JDIMENSION row,
                        JSAMPARRAY out, int rows) {
-  const columns *c = d->client_data;
+  const parts *c = d->client_data;
   for (int i = 0; i < rows; i++, row++)
     mt_interleave(in[0][row] + c->left, in[1][row] + c->left,
                   in[2][row] + c->left, out[i], c->width);
 }
 
-// read_rows reads n rows into dst, from a row buffer when the decoder's rows are
-// wider than those wanted.
+// UNEVEN keeps a row off the alignment at which libjpeg-turbo's colour conversion
+// writes past the caches: the row is read again at once.
+enum { UNEVEN = 16 };
+
+// read_rows reads the rows into dst, by way of a row of its own when the
+// decoder's rows are wider than those wanted.
 static void read_rows(j_decompress_ptr d, const mt_request *r, int skip_px,
                       unsigned char *dst, size_t stride) {
-  columns c = {skip_px, r->w};
+  parts *own = d->client_data;
   int direct = skip_px == 0 && (int)d->output_width == r->w;
   if (d->jpeg_color_space == JCS_RGB && d->num_components == 3) {
-    d->client_data = &c;
+    own->left = skip_px;
+    own->width = r->w;
     d->cconvert->color_convert = interleave;
     direct = 1;
   }
-  JSAMPARRAY row = NULL;
+  JSAMPROW row = NULL;
   if (!direct)
-    row = d->mem->alloc_sarray((j_common_ptr)d, JPOOL_IMAGE,
-                               d->output_width * r->channels, 1);
+    row = UNEVEN + (JSAMPROW)d->mem->alloc_large((j_common_ptr)d, JPOOL_IMAGE,
+                               (size_t)d->output_width * r->channels + UNEVEN);
   for (int y = 0; y < r->h;) {
     if (direct) {
       JSAMPROW rows[16];
@@ -154,8 +170,8 @@ static void read_rows(j_decompress_ptr d, const mt_request *r, int skip_px,
       for (int i = 0; i < n; i++) rows[i] = dst + (size_t)(y + i) * stride;
       y += jpeg_read_scanlines(d, rows, n);
     } else {
-      jpeg_read_scanlines(d, row, 1);
-      memcpy(dst + (size_t)y * stride, row[0] + (size_t)skip_px * r->channels,
+      jpeg_read_scanlines(d, &row, 1);
+      memcpy(dst + (size_t)y * stride, row + (size_t)skip_px * r->channels,
              (size_t)r->w * r->channels);
       y++;
     }
@@ -166,7 +182,7 @@ static void read_rows(j_decompress_ptr d, const mt_request *r, int skip_px,
 // part (whose pixels the upsampling filter of the part's own edge reads), rows
 // above it, and all rows below it.
 static void decode_part(j_decompress_ptr d, const mt_request *r,
-                        unsigned char *dst, size_t stride) {
+                        mt_entropy *own, unsigned char *dst, size_t stride) {
   int left = r->x;
   int x0 = r->x - r->mcu_w, x1 = r->x + r->w + r->mcu_w;
   if (x0 < 0) x0 = 0;
@@ -175,6 +191,7 @@ static void decode_part(j_decompress_ptr d, const mt_request *r,
     JDIMENSION off = x0, width = x1 - x0;
     jpeg_crop_scanline(d, &off, &width);
     left = r->x - (int)off;
+    if (own) mt_entropy_columns(d, own, off, width);
   }
   if (r->y > 0) jpeg_skip_scanlines(d, r->y);
   read_rows(d, r, left, dst, stride);
@@ -186,6 +203,7 @@ int mt_decode(const unsigned char *data, size_t len, const mt_request *r,
   struct jpeg_source_mgr src;
   struct jpeg_progress_mgr progress = {.progress_monitor = on_progress};
   errors e;
+  parts own;
   errors_init(&e, f);
   d.err = &e.base;
   if (setjmp(e.leave)) {
@@ -193,6 +211,7 @@ int mt_decode(const unsigned char *data, size_t len, const mt_request *r,
     return -1;
   }
   jpeg_create_decompress(&d);
+  d.client_data = &own;
   source_set(&d, &src, data, len);
   d.progress = &progress;
   jpeg_read_header(&d, TRUE);
@@ -203,14 +222,22 @@ int mt_decode(const unsigned char *data, size_t len, const mt_request *r,
   d.scale_num = 1;
   d.scale_denom = r->denom;
   jpeg_start_decompress(&d);
+  mt_entropy *entropy = NULL;
+  if (!r->plain && mt_entropy_begin(&d, &own.entropy)) {
+    entropy = &own.entropy;
+    d.entropy->decode_mcu = decode_mcu;
+  }
   if (r->x + r->w > (int)d.output_width || r->y + r->h > (int)d.output_height)
     ERREXIT(&d, JERR_CONVERSION_NOTIMPL);
   if (r->denom == 1)
-    decode_part(&d, r, dst, stride);
+    decode_part(&d, r, entropy, dst, stride);
   else
     read_rows(&d, r, r->x, dst, stride);
   // What lies between the last row and EOI tells of bits lost above.
-  if (d.output_scanline >= d.output_height) jpeg_finish_decompress(&d);
+  if (d.output_scanline >= d.output_height) {
+    if (entropy) mt_entropy_end(&d, entropy);
+    jpeg_finish_decompress(&d);
+  }
   jpeg_destroy_decompress(&d);
   return f->warnings ? -1 : 0;
 }

@@ -15,6 +15,7 @@ typedef struct {
   int denom;              // 1, 2, 4 or 8
   int x, y, w, h;         // the part wanted, in pixels of the scaled stream
   int mcu_w, mcu_h;       // size of an MCU, in pixels
+  int plain;              // by libjpeg-turbo's own entropy decoder, for tests
 } mt_request;
 
 // mt_failure says what libjpeg said.

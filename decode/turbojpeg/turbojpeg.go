@@ -45,6 +45,11 @@ func Name() string {
 // accurate integer DCT and the smooth chroma filter. f is what sof.Check said
 // of the tile.
 func Decode(dst []byte, stride int, t microtome.Tile, f sof.Frame, part image.Rectangle, channels, denom int) error {
+	return decode(dst, stride, t, f, part, channels, denom, false)
+}
+
+// decode is Decode; plain leaves all of it to libjpeg-turbo.
+func decode(dst []byte, stride int, t microtome.Tile, f sof.Frame, part image.Rectangle, channels, denom int, plain bool) error {
 	w, h := part.Dx(), part.Dy()
 	if part.Empty() || stride < w*channels || len(dst) < (h-1)*stride+w*channels || len(t.Data) == 0 {
 		return fmt.Errorf("turbojpeg: %v in %d bytes: %w", part, len(dst), microtome.ErrMalformed)
@@ -54,6 +59,9 @@ func Decode(dst []byte, stride int, t microtome.Tile, f sof.Frame, part image.Re
 		channels: C.int(channels), denom: C.int(denom),
 		x: C.int(part.Min.X), y: C.int(part.Min.Y), w: C.int(w), h: C.int(h),
 		mcu_w: C.int(8 * f.MaxH()), mcu_h: C.int(8 * f.MaxV()),
+	}
+	if plain {
+		r.plain = 1
 	}
 	var bad C.mt_failure
 	if C.mt_decode(bytesOf(t.Data), C.size_t(len(t.Data)), &r, bytesOf(dst), C.size_t(stride), &bad) != 0 {
