@@ -75,7 +75,7 @@ func (d *CPU) checkTile(t *microtome.Tile) error {
 func (d *CPU) decode(j *microtome.Job, p plan) (microtome.Pixels, error) {
 	w, h := p.part.Dx(), p.part.Dy()
 	if j.Dst == nil {
-		out := d.buffers.Pixels(w, h, p.channels)
+		out := d.pixels(w, h, p.channels)
 		if err := d.into(out.Pix, w*p.channels, &j.Tile, p); err != nil {
 			out.Release()
 			return nil, err
@@ -91,6 +91,16 @@ func (d *CPU) decode(j *microtome.Job, p plan) (microtome.Pixels, error) {
 	}
 	j.Dst.Retain()
 	return j.Dst, nil
+}
+
+// uneven keeps pixels off the alignment at which libjpeg-turbo's colour
+// conversion writes past the caches: they are read at once by whoever asked.
+const uneven = 16
+
+// pixels lends memory for w x h pixels.
+func (d *CPU) pixels(w, h, channels int) *microtome.HostPixels {
+	b := d.buffers.Take(w*h*channels + uneven)
+	return microtome.NewHostPixels(b[uneven:], w, h, channels, func([]byte) { d.buffers.Give(b) })
 }
 
 // into decodes by the tile's codec. It writes every byte of the part, or fails.

@@ -22,24 +22,21 @@ static inline int extend(uint32_t v, int n) {
   return n == 0 ? 0 : (int)v - (int)((((v >> (n - 1)) & 1) ^ 1) * ((1u << n) - 1));
 }
 
+static inline huff_entry pack(int value, int skip, int len) {
+  return (uint32_t)value << 16 | skip << 8 | len;
+}
+static inline int value_of(huff_entry e) { return (int32_t)e >> 16; }
+static inline int skip_of(huff_entry e) { return e >> 8 & 0xFF; }
+
 // entry_of is what an index begins with when that is the symbol's code of len
 // bits.
 static huff_entry entry_of(int symbol, int len, uint32_t index, int dc) {
   int size = symbol & 15, run = dc ? 0 : symbol >> 4;
-  huff_entry e = {0, run + 1, len};
-  if (size == 0) {
-    if (!dc && run < 15) e.skip = 64; // EOB; ZRL is a run of 15 and a zero
-    return e;
-  }
+  if (size == 0) // EOB; ZRL is a run of 15 and a zero
+    return pack(0, !dc && run < 15 ? 64 : run + 1, len);
   int left = ENTROPY_BITS - len - size;
-  if (left < 0) {
-    e.value = size;
-    e.len |= ENTROPY_MISSING;
-    return e;
-  }
-  e.value = extend((index >> left) & ((1u << size) - 1), size);
-  e.len = len + size;
-  return e;
+  if (left < 0) return pack(size, run + 1, len | ENTROPY_MISSING);
+  return pack(extend((index >> left) & ((1u << size) - 1), size), run + 1, len + size);
 }
 
 // make fills in a table. libjpeg has checked that it is one: its codes fit, and
@@ -64,21 +61,26 @@ static void make(huff_table *t, const JHUFF_TBL *from, int dc) {
   t->made = 1 + dc;
 }
 
-// Tiles of a slide share their tables; a thread keeps what it made last.
-enum { KEPT = 8 };
+// Tiles of a slide share their tables; a thread keeps those that it used last.
+// A scan uses at most 8 at once.
+enum { KEPT = 12 };
 static __thread huff_table kept[KEPT];
-static __thread unsigned kept_next;
+static __thread unsigned long uses;
 
 static huff_table *table(const JHUFF_TBL *from, int dc) {
+  huff_table *oldest = &kept[0];
   for (int i = 0; i < KEPT; i++) {
     huff_table *t = &kept[i];
     if (t->made == 1 + dc && memcmp(t->bits, from->bits, sizeof t->bits) == 0 &&
-        memcmp(t->values, from->huffval, sizeof t->values) == 0)
+        memcmp(t->values, from->huffval, sizeof t->values) == 0) {
+      t->used = ++uses;
       return t;
+    }
+    if (t->used < oldest->used) oldest = t;
   }
-  huff_table *t = &kept[kept_next++ % KEPT];
-  make(t, from, dc);
-  return t;
+  make(oldest, from, dc);
+  oldest->used = ++uses;
+  return oldest;
 }
 
 // unstuff copies the scan's bytes up to the next marker without the zeros behind
@@ -97,6 +99,11 @@ static void unstuff(j_decompress_ptr d, mt_entropy *s) {
     const JOCTET *code = ff + 1; // after fill bytes
     while (code < end && *code == 0xFF) code++;
     if (code >= end || *code != 0) break; // a marker, or the data's end
+    if (code > ff + 1) { // fill bytes and no marker (T.81 B.1.1.2): broken
+      s->failed = 1;
+      WARNMS(d, JWRN_HUFF_BAD_CODE);
+      break;
+    }
     *to++ = 0xFF;
     p = code + 1;
   }
@@ -129,7 +136,7 @@ int mt_entropy_begin(j_decompress_ptr d, mt_entropy *s) {
     s->ac_wanted[i] = scaled(c) > 1;
   }
   s->last = d->MCUs_per_row - 1;
-  unstuff(d, s);
+  unstuff(d, s); // last: it may fail
   return 1;
 }
 
@@ -162,27 +169,25 @@ static int longer(const huff_table *t, uint64_t bits, int *len) {
   return t->values[((top >> (16 - l)) + t->offset[l]) & 0xFF];
 }
 
-// take decodes a symbol with its extra bits, of which there are at most 31.
+// TAKE decodes a symbol with its extra bits: together they are at most 31.
 #define TAKE(table, is_dc, e)                                                  \
   do {                                                                         \
     if (count < 32) refill(&bits, &count, &next);                              \
     e = (table)->fast[bits >> (64 - ENTROPY_BITS)];                            \
-    if (__builtin_expect(e.len == 0 || e.len & ENTROPY_MISSING, 0)) {          \
-      int size = e.value, len = e.len & ~ENTROPY_MISSING;                      \
+    int len = e & 0x7F;                                                        \
+    if (__builtin_expect((e & ENTROPY_MISSING) != 0 || len == 0, 0)) {         \
       if (len == 0) {                                                          \
         int symbol = longer(table, bits, &len);                                \
         if (symbol < 0) goto bad;                                              \
-        e = entry_of(symbol, len, 0, is_dc);                                   \
-        size = symbol & 15;                                                    \
-        if (size == 0) e.value = 0;                                            \
+        e = entry_of(symbol, ENTROPY_BITS, 0, is_dc);                          \
       }                                                                        \
       bits <<= len;                                                            \
       count -= len;                                                            \
-      if (size > 0) e.value = extend(bits >> 32 >> (32 - size), size);         \
-      e.len = size;                                                            \
+      len = e & ENTROPY_MISSING ? value_of(e) : 0;                             \
+      e = pack(len ? extend(bits >> 32 >> (32 - len), len) : 0, skip_of(e), 0); \
     }                                                                          \
-    bits <<= e.len;                                                            \
-    count -= e.len;                                                            \
+    bits <<= len;                                                              \
+    count -= len;                                                              \
   } while (0)
 
 boolean mt_entropy_mcu(j_decompress_ptr d, mt_entropy *s, JBLOCKROW *blocks) {
@@ -199,19 +204,20 @@ boolean mt_entropy_mcu(j_decompress_ptr d, mt_entropy *s, JBLOCKROW *blocks) {
     huff_entry e;
     TAKE(s->dc_table[ci], 1, e);
     int dc = s->dc[ci];
-    if (__builtin_add_overflow(dc, (int)e.value, &dc)) goto bad;
+    if (__builtin_add_overflow(dc, value_of(e), &dc)) goto bad;
     s->dc[ci] = dc;
     if (wanted) blocks[b][0][0] = (JCOEF)dc;
     if (wanted && s->ac_wanted[ci]) {
       JCOEF *block = blocks[b][0];
       for (int k = 1; k < 64;) {
         TAKE(ac, 0, e);
-        if (e.skip == 64) break;
-        block[zigzag[k + e.skip - 1]] = e.value;
-        k += e.skip;
+        int skip = skip_of(e);
+        if (skip == 64) break;
+        block[zigzag[k + skip - 1]] = value_of(e);
+        k += skip;
       }
     } else {
-      for (int k = 1; k < 64; k += e.skip) TAKE(ac, 0, e);
+      for (int k = 1; k < 64; k += skip_of(e)) TAKE(ac, 0, e);
     }
   }
   s->bits = bits;
@@ -233,5 +239,5 @@ enum { READ_AHEAD = 8 };
 
 void mt_entropy_end(j_decompress_ptr d, mt_entropy *s) {
   if (!s->failed && s->next - s->count / 8 + READ_AHEAD < s->end)
-    WARNMS2(d, JWRN_EXTRANEOUS_DATA, (int)(s->end - s->next), 0);
+    WARNMS2(d, JWRN_EXTRANEOUS_DATA, (int)(s->end - s->next), JPEG_EOI);
 }

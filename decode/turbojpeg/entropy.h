@@ -10,19 +10,20 @@
 
 #include <jpeglib.h>
 
-// huff_entry is what the next ENTROPY_BITS bits begin with.
-typedef struct {
-  int16_t value; // the coefficient; when bits are missing, how many
-  uint8_t skip;  // how far to go in the block: run + 1; 64: it ends
-  uint8_t len;   // bits to leave behind; 0: a longer code. MISSING: no value yet
-} huff_entry;
+// huff_entry is what the next ENTROPY_BITS bits begin with:
+//   bits 16 to 31: the coefficient; when bits are missing, how many
+//   bits 8 to 15:  how far to go in the block: run + 1; 64: it ends
+//   bits 0 to 7:   how many bits to leave behind, and ENTROPY_MISSING when the
+//                  extra bits don't fit; 0: a longer code
+typedef uint32_t huff_entry;
 
 enum { ENTROPY_BITS = 10, ENTROPY_MISSING = 0x80 };
 
 // huff_table is a DC or AC table ready for use, with what it was made of.
 typedef struct {
   UINT8 bits[17], values[256];
-  int made;
+  int made;           // 0, 1 as an AC table, 2 as a DC table
+  unsigned long used; // when it was used last
   huff_entry fast[1 << ENTROPY_BITS];
   // Codes of l bits are below limit[l], left-aligned to 16; the one that is c
   // has the value at index c + offset[l] of values.

@@ -90,14 +90,26 @@ func (d *Dir) readRun(ctx context.Context, c *cells, places []place, run []int, 
 		own += max(0, p.off+p.n-max(end, p.off))
 		end = max(end, p.off+p.n)
 	}
-	all := make([]byte, end-first.off)
-	err := d.file.readFull(ctx, all, first.off)
+	all := d.file.run(end - first.off)
+	defer d.file.runs.Put(all)
+	err := d.file.readFull(ctx, *all, first.off)
 	for _, i := range run {
 		p := &places[i]
 		if p.err = err; err == nil {
 			p.buf = c.buffer(p.n)
-			copy(p.bytes(), all[p.off-first.off:])
+			copy(p.bytes(), (*all)[p.off-first.off:])
 		}
 	}
-	count.Tiles, count.TileBytes, count.ReadBytes = count.Tiles+int64(len(run)), count.TileBytes+own, count.ReadBytes+int64(len(all))
+	count.Tiles, count.TileBytes, count.ReadBytes = count.Tiles+int64(len(run)), count.TileBytes+own, count.ReadBytes+int64(len(*all))
+}
+
+// run lends memory for a run of cells.
+func (f *File) run(n int64) *[]byte {
+	b, ok := f.runs.Get().(*[]byte)
+	if !ok || int64(cap(*b)) < n {
+		b = new([]byte)
+		*b = make([]byte, n)
+	}
+	*b = (*b)[:n]
+	return b
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/microtome/microtome"
 )
@@ -51,6 +52,7 @@ type File struct {
 	src    microtome.Source
 	limits Limits
 	chunks chunkCache
+	runs   sync.Pool // of *[]byte, what was read of several cells at once
 }
 
 // Parse reads the directories of src: one read each, no value but SubIFDs.
