@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"sync"
 )
 
 // flight is one load. All fields but done and cancel are under the shard's lock.
@@ -68,6 +69,8 @@ type Loan[K comparable, V any] struct {
 	asker  context.Context
 	ctx    context.Context
 	stop   func() bool // the watch over asker; nil when it never ends
+	once   sync.Once
+	left   bool // once is done
 }
 
 // Reserve is Begin for a caller that loads on its own goroutine. With a loan,
@@ -80,13 +83,26 @@ func (c *Cache[K, V]) Reserve(ctx context.Context, k K) (Ticket[K, V], *Loan[K, 
 	}
 	l := &Loan[K, V]{c: c, k: k, flight: t.flight, asker: ctx, ctx: lctx}
 	if ctx.Done() != nil {
-		l.stop = context.AfterFunc(ctx, func() {
-			if v, _, err := c.leave(ctx, k, l.flight); err == nil {
-				c.release(v)
-			}
-		})
+		l.stop = context.AfterFunc(ctx, func() { l.once.Do(l.leave) })
 	}
 	return t, l
+}
+
+// leave takes the borrower, who has gone, off those that wait.
+func (l *Loan[K, V]) leave() {
+	l.left = true
+	if v, _, err := l.c.leave(l.asker, l.k, l.flight); err == nil {
+		l.c.release(v)
+	}
+}
+
+// Wanted says that somebody still waits for the value. It looks at once, where
+// Context may end a moment late.
+func (l *Loan[K, V]) Wanted() bool {
+	if l.stop != nil && l.asker.Err() != nil {
+		l.once.Do(l.leave)
+	}
+	return l.ctx.Err() == nil
 }
 
 // Context ends when nobody waits for the value any more.
@@ -97,6 +113,9 @@ func (l *Loan[K, V]) Context() context.Context { return l.ctx }
 func (l *Loan[K, V]) Fulfil(v V, err error) (V, error) {
 	l.c.settle(l.k, l.flight, v, err)
 	if l.stop != nil && !l.stop() {
+		l.once.Do(l.leave)
+	}
+	if l.left {
 		var none V
 		return none, l.asker.Err()
 	}

@@ -59,7 +59,13 @@ func TestBorrowerLeaves(t *testing.T) {
 			if joins {
 				joined, _ = c.Reserve(t.Context(), 1)
 			}
+			if !loan.Wanted() {
+				t.Error("not wanted before anybody left")
+			}
 			cancel()
+			if loan.Wanted() != joins {
+				t.Errorf("joined %v: wanted %v", joins, !joins)
+			}
 			synctest.Wait()
 			if over := loan.Context().Err() != nil; over == joins {
 				t.Errorf("joined %v: the load's context is over: %v", joins, over)

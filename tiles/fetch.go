@@ -152,6 +152,9 @@ func (g *gather) decode(b *borrowed, t microtome.TileResult) (px microtome.Pixel
 		}
 	}()
 	n := &g.loads[b.load]
+	if !b.loan.Wanted() {
+		return nil, context.Canceled
+	}
 	job := microtome.Job{Tile: t.Tile, Crop: b.crop, Reduce: n.p.reduce, Priority: g.a.priority}
 	if b.dst != nil {
 		job.Dst = b.dst
