@@ -18,7 +18,9 @@ type lay struct {
 	// over as px when they have as many channels; dst is made otherwise.
 	alone bool
 	ch    int // of the canvas
-	px    microtome.Pixels
+	// warm says that nothing is drawn: the tiles are wanted in the cache.
+	warm bool
+	px   microtome.Pixels
 	// then, when set, is called once, by whoever lays the last tile.
 	then func(*lay)
 
@@ -69,6 +71,9 @@ func (l *lay) canvas() *canvas {
 
 // put draws the part of the picture that px, which begin at origin, show.
 func (l *lay) put(px microtome.Pixels, origin image.Point, part image.Rectangle) error {
+	if l.warm {
+		return nil
+	}
 	ch := px.Channels()
 	if l.alone && ch == l.ch && px.Width() == part.Dx() && px.Height() == part.Dy() {
 		px.Retain()
@@ -88,6 +93,9 @@ func (l *lay) put(px microtome.Pixels, origin image.Point, part image.Rectangle)
 
 // blank paints a part of the picture in the background's colour.
 func (l *lay) blank(part image.Rectangle) {
+	if l.warm {
+		return
+	}
 	at := part.Add(l.off)
 	l.canvas().fill(at.Min.X, at.Min.Y, at.Max.X, at.Max.Y, l.p.bg)
 }

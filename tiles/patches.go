@@ -102,6 +102,10 @@ const maxMaking = 64 << 20
 
 // make makes the pixels of all items, so many at once as memory allows.
 func (b *batch) make(ctx context.Context) error {
+	defer b.r.ahead.begin()()
+	if len(b.items) == 1 && b.items[0].err == nil {
+		b.r.ahead.saw(b.items[0].plan)
+	}
 	for i := 0; i < len(b.items); {
 		lays, making := make([]*lay, 0, len(b.items)-i), int64(0)
 		from := i

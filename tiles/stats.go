@@ -30,8 +30,11 @@ type Stats struct {
 	Previews int64
 	// Read says how stored tiles were read to be decoded. Reads below Tiles are
 	// reads of several at once; ReadBytes is never above 1.1 TileBytes.
-	Read     microtome.ReadCount
-	Pyramids PyramidStats
+	Read microtome.ReadCount
+	// AheadSent are regions whose tiles were loaded before they were asked for,
+	// since a caller seemed to scan; AheadUsed of them were asked for.
+	AheadSent, AheadUsed int64
+	Pyramids             PyramidStats
 }
 
 // PyramidStats are counts of built upper levels.
@@ -49,6 +52,7 @@ func (r *Reader) Stats() Stats {
 			Tiles: r.count.readTiles.Load(), Reads: r.count.reads.Load(),
 			TileBytes: r.count.tileBytes.Load(), ReadBytes: r.count.readBytes.Load(),
 		},
+		AheadSent: r.ahead.sent.Load(), AheadUsed: r.ahead.used.Load(),
 		Encodes: r.count.encodes.Load(), Previews: r.count.previews.Load(),
 	}
 	if r.pyramid != nil {

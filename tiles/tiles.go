@@ -56,6 +56,7 @@ type Reader struct {
 	// once loads what is not kept: parts of tiles, and what builds pyramids.
 	once    *cache.Cache[tileKey, microtome.Pixels]
 	touched touches
+	ahead   *ahead
 	pyramid *pyramids // nil when none are built
 	count   counters
 }
@@ -86,6 +87,7 @@ func New(o Options) (*Reader, error) {
 	r.pixels = newPixelCache(o.PixelBytes / 2)
 	r.patches = newPixelCache(o.PixelBytes - o.PixelBytes/2)
 	r.once = newPixelCache(0)
+	r.ahead = newAhead(r)
 	if o.PyramidDir != "" {
 		p, err := newPyramids(r, o.PyramidDir, o.PyramidBytes)
 		if err != nil {
@@ -107,12 +109,13 @@ func newPixelCache(bytes int64) *cache.Cache[tileKey, microtome.Pixels] {
 	})
 }
 
-// Close stops building pyramids and drops the caches. No other call may be
+// Close stops building pyramids and reading ahead, and drops the caches. No other call may be
 // under way.
 func (r *Reader) Close() error {
 	if r.pyramid != nil {
 		r.pyramid.close()
 	}
+	r.ahead.close()
 	r.answers.Purge()
 	r.regions.Purge()
 	r.pixels.Purge()
