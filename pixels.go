@@ -63,6 +63,9 @@ type Job struct {
 	// returned, retained, as the Result's.
 	Dst      Pixels
 	Priority Priority
+	// Urgency, when not nil, stands in for Priority and may be raised while the
+	// job waits.
+	Urgency *Urgency
 }
 
 // Result answers one Job. Exactly one of Pixels and Err is set.

@@ -6,11 +6,12 @@ import (
 	"sync"
 )
 
-// flight is one load. All fields but done and cancel are under the shard's lock.
+// flight is one load. All fields but done, cancel and tag are under the shard's lock.
 type flight[V any] struct {
 	done     chan struct{} // closed when v, err are set
 	cancel   context.CancelFunc
 	waiters  int
+	tag      any // of who loads, for those who join
 	finished bool
 	v        V
 	err      error
@@ -28,10 +29,18 @@ type Ticket[K comparable, V any] struct {
 // Starts says that Begin started the load: it found neither value nor load.
 func (t Ticket[K, V]) Starts() bool { return t.starts }
 
+// Tag is what the one who loads gave Reserve; nil when nobody does.
+func (t Ticket[K, V]) Tag() any {
+	if t.flight == nil {
+		return nil
+	}
+	return t.flight.tag
+}
+
 // Begin is the first half of Get: it starts or joins the load and does not
 // wait. Many can be begun before the first is waited for.
 func (c *Cache[K, V]) Begin(ctx context.Context, k K, load func(context.Context) (V, error)) Ticket[K, V] {
-	t, lctx := c.join(ctx, k)
+	t, lctx := c.join(ctx, k, nil)
 	if t.starts {
 		go c.run(lctx, k, t.flight, load)
 	}
@@ -40,7 +49,7 @@ func (c *Cache[K, V]) Begin(ctx context.Context, k K, load func(context.Context)
 
 // join finds the value or its flight, or enters a new one: its context is
 // returned then.
-func (c *Cache[K, V]) join(ctx context.Context, k K) (Ticket[K, V], context.Context) {
+func (c *Cache[K, V]) join(ctx context.Context, k K, tag any) (Ticket[K, V], context.Context) {
 	s := c.shard(k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +64,7 @@ func (c *Cache[K, V]) join(ctx context.Context, k K) (Ticket[K, V], context.Cont
 		return Ticket[K, V]{c: c, k: k, flight: f}, nil
 	}
 	lctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f = &flight[V]{done: make(chan struct{}), cancel: cancel, waiters: 1}
+	f = &flight[V]{done: make(chan struct{}), cancel: cancel, waiters: 1, tag: tag}
 	s.flights[k] = f
 	c.count.loads.Add(1)
 	return Ticket[K, V]{c: c, k: k, flight: f, starts: true}, lctx
@@ -75,9 +84,9 @@ type Loan[K comparable, V any] struct {
 
 // Reserve is Begin for a caller that loads on its own goroutine. With a loan,
 // the caller must load under the loan's context and call Fulfil, once;
-// otherwise it waits for the ticket.
-func (c *Cache[K, V]) Reserve(ctx context.Context, k K) (Ticket[K, V], *Loan[K, V]) {
-	t, lctx := c.join(ctx, k)
+// otherwise it waits for the ticket. Those who join find tag on theirs.
+func (c *Cache[K, V]) Reserve(ctx context.Context, k K, tag any) (Ticket[K, V], *Loan[K, V]) {
+	t, lctx := c.join(ctx, k, tag)
 	if !t.starts {
 		return t, nil
 	}

@@ -10,14 +10,17 @@ import (
 func TestLoanGoesToAllWhoJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newRefs(100)
-		_, loan := c.Reserve(t.Context(), 1)
+		_, loan := c.Reserve(t.Context(), 1, "tag")
 		if loan == nil {
 			t.Fatal("nothing to load")
 		}
 		v := newRef(1)
 		for range 3 {
 			go func() {
-				ticket, other := c.Reserve(t.Context(), 1)
+				ticket, other := c.Reserve(t.Context(), 1, "tag")
+				if ticket.Tag() != "tag" {
+					t.Errorf("tag %v", ticket.Tag())
+				}
 				if other != nil {
 					t.Error("a second loan of one key")
 					return
@@ -40,7 +43,7 @@ func TestLoanGoesToAllWhoJoin(t *testing.T) {
 		if n := v.refs.Load(); n != 1 {
 			t.Errorf("%d references, want the cache's", n)
 		}
-		if _, loan := c.Reserve(t.Context(), 1); loan != nil {
+		if _, loan := c.Reserve(t.Context(), 1, "tag"); loan != nil {
 			t.Error("lent what is kept")
 		} else {
 			v.release()
@@ -54,10 +57,10 @@ func TestBorrowerLeaves(t *testing.T) {
 		for _, joins := range []bool{true, false} {
 			c := newRefs(100)
 			ctx, cancel := context.WithCancel(t.Context())
-			_, loan := c.Reserve(ctx, 1)
+			_, loan := c.Reserve(ctx, 1, "tag")
 			var joined Ticket[int, *ref]
 			if joins {
-				joined, _ = c.Reserve(t.Context(), 1)
+				joined, _ = c.Reserve(t.Context(), 1, "tag")
 			}
 			if !loan.Wanted() {
 				t.Error("not wanted before anybody left")
@@ -90,12 +93,12 @@ func TestBorrowerLeaves(t *testing.T) {
 
 func TestLoanFails(t *testing.T) {
 	c := newRefs(100)
-	_, loan := c.Reserve(t.Context(), 1)
+	_, loan := c.Reserve(t.Context(), 1, "tag")
 	bad := errors.New("bad")
 	if _, err := loan.Fulfil(nil, bad); !errors.Is(err, bad) {
 		t.Error(err)
 	}
-	if _, loan = c.Reserve(t.Context(), 1); loan == nil {
+	if _, loan = c.Reserve(t.Context(), 1, "tag"); loan == nil {
 		t.Error("a failure was kept")
 	} else {
 		_, _ = loan.Fulfil(nil, bad)

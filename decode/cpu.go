@@ -15,7 +15,7 @@ import (
 // Options configure a CPU decoder. The zero value is a good one.
 type Options struct {
 	Workers int // decodes that run at once; 0: GOMAXPROCS
-	Queue   int // sampler jobs that may wait before more are refused; 0: 256
+	Queue   int // sampler jobs that may wait before more are refused; 0: 256, or 128 a worker
 	// MaxPixels bounds a stored tile, and an answer; 0: 2^26 (8192 x 8192).
 	MaxPixels int64
 	// WebP encodes what neither libjpeg-turbo nor Go can; nil: unsupported.
@@ -52,7 +52,7 @@ func NewCPU(o Options) *CPU {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	if o.Queue <= 0 {
-		o.Queue = 256
+		o.Queue = max(256, 128*o.Workers)
 	}
 	if o.MaxPixels <= 0 {
 		o.MaxPixels = 1 << 26
@@ -116,7 +116,11 @@ func (d *CPU) one(ctx context.Context, j *microtome.Job) microtome.Result {
 	if err != nil {
 		return microtome.Result{Err: d.counters.fail(err)}
 	}
-	if err := d.gate.acquire(ctx, j.Priority); err != nil {
+	u := j.Urgency
+	if u == nil {
+		u = microtome.NewUrgency(j.Priority)
+	}
+	if err := d.gate.acquireUrgent(ctx, u); err != nil {
 		return microtome.Result{Err: d.counters.fail(err)}
 	}
 	defer d.gate.release()

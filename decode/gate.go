@@ -29,7 +29,8 @@ type gate struct {
 type waiter struct {
 	ctx   context.Context
 	ready chan struct{}
-	at    *list.Element // nil once it was granted or dropped
+	in    microtome.Priority // the queue it is in
+	at    *list.Element      // nil once it was granted or dropped
 }
 
 func newGate(slots, limit int, dropped func()) *gate {
@@ -39,11 +40,16 @@ func newGate(slots, limit int, dropped func()) *gate {
 // acquire returns when the caller may decode; it must release then. The error is
 // ErrBusy, or ctx's when that ended first.
 func (g *gate) acquire(ctx context.Context, p microtome.Priority) error {
+	return g.acquireUrgent(ctx, microtome.NewUrgency(p))
+}
+
+// acquireUrgent is acquire with a priority that may be raised meanwhile.
+func (g *gate) acquireUrgent(ctx context.Context, u *microtome.Urgency) error {
 	if err := ctx.Err(); err != nil {
 		g.dropped()
 		return err
 	}
-	p = min(p, microtome.PriorityBackground)
+	p := min(u.Now(), microtome.PriorityBackground)
 	g.mu.Lock()
 	if g.free > 0 {
 		g.free--
@@ -54,23 +60,36 @@ func (g *gate) acquire(ctx context.Context, p microtome.Priority) error {
 		g.mu.Unlock()
 		return microtome.ErrBusy
 	}
-	w := &waiter{ctx: ctx, ready: make(chan struct{})}
+	w := &waiter{ctx: ctx, ready: make(chan struct{}), in: p}
 	w.at = g.waiting[p].PushBack(w)
 	g.mu.Unlock()
+	g.raise(w, u.Watch(func(p microtome.Priority) { g.raise(w, p) }))
+	defer u.Watch(nil)
 	select {
 	case <-w.ready:
 		return nil
 	case <-ctx.Done():
 	}
-	return g.leave(w, p)
+	return g.leave(w)
+}
+
+// raise moves a waiter to a more urgent queue.
+func (g *gate) raise(w *waiter, p microtome.Priority) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if w.at == nil || p >= w.in {
+		return
+	}
+	g.waiting[w.in].Remove(w.at)
+	w.in, w.at = p, g.waiting[p].PushBack(w)
 }
 
 // leave takes a waiter whose context ended out of the queue; one that was
 // granted a slot in that moment hands it on.
-func (g *gate) leave(w *waiter, p microtome.Priority) error {
+func (g *gate) leave(w *waiter) error {
 	g.mu.Lock()
 	if w.at != nil {
-		g.waiting[p].Remove(w.at)
+		g.waiting[w.in].Remove(w.at)
 		w.at = nil
 		g.mu.Unlock()
 	} else {

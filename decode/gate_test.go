@@ -136,3 +136,43 @@ func TestAbortedWaitersAreDroppedAndCounted(t *testing.T) {
 		t.Errorf("%d free, %d wait, %d counted of %d that left", free, waiting, len(dropped), left)
 	}
 }
+
+// TestRaisedWaiterGoesFirst: a viewer that needs what a sampler waits for does
+// not wait in the sampler's place.
+func TestRaisedWaiterGoesFirst(t *testing.T) {
+	g := newGate(1, 100, func() {})
+	if err := g.acquire(context.Background(), microtome.PriorityViewer); err != nil {
+		t.Fatal(err)
+	}
+	ran := make(chan int, 3)
+	urgencies := make([]*microtome.Urgency, 3)
+	var all sync.WaitGroup
+	for i := range urgencies {
+		urgencies[i] = microtome.NewUrgency(microtome.PriorityBackground)
+		all.Go(func() {
+			if err := g.acquireUrgent(context.Background(), urgencies[i]); err != nil {
+				t.Error(err)
+				return
+			}
+			ran <- i
+			g.release()
+		})
+		waitFor(t, g, i+1)
+	}
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		urgencies[2].Raise(microtome.PriorityViewer)
+		if g.mu.Lock(); g.waiting[microtome.PriorityViewer].Len() == 1 {
+			g.mu.Unlock()
+			break
+		}
+		g.mu.Unlock()
+	}
+	urgencies[1].Raise(microtome.PrioritySampler)
+	urgencies[1].Raise(microtome.PriorityBackground) // lowers nothing
+	waitFor(t, g, 3)
+	g.release()
+	all.Wait()
+	if a, b, c := <-ran, <-ran, <-ran; a != 2 || b != 1 || c != 0 {
+		t.Errorf("ran %d, %d, %d, want 2, 1, 0", a, b, c)
+	}
+}

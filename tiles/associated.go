@@ -19,7 +19,7 @@ func (r *Reader) Associated(ctx context.Context, s microtome.Slide, name string,
 	}
 	k := r.pixelKey(info, askAssociated, 0, &o)
 	k.name = name
-	return r.answered(ctx, s, k, func(ctx context.Context) (*Answer, error) {
+	return r.answered(ctx, s, k, pixelCost(p.grid.Width, p.grid.Height), func(ctx context.Context) (*Answer, error) {
 		all := image.Rect(0, 0, int(p.grid.Width), int(p.grid.Height))
 		px, drawn, err := p.rectangle(ctx, all, access{priority: o.Priority, cache: r.once})
 		if err != nil {

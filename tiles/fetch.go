@@ -15,7 +15,9 @@ type borrowed struct {
 	load int32
 	loan *cache.Loan[tileKey, microtome.Pixels]
 	crop image.Rectangle // of the tile; empty: whole
-	dst  *pane           // where the crop goes; nil: to memory of its own
+	// urgency of the decode, raised by those who join it and wait for it sooner.
+	urgency *microtome.Urgency
+	dst     *pane // where the crop goes; nil: to memory of its own
 }
 
 // fetch loads a group of tiles: it takes the loans of those that nobody else
@@ -37,8 +39,12 @@ func (g *gather) fetch(ctx context.Context, group []int32) {
 			continue
 		}
 		b, k, c := g.ask(i)
-		t, loan := c.Reserve(ctx, k)
+		b.urgency = microtome.NewUrgency(g.a.priority)
+		t, loan := c.Reserve(ctx, k, b.urgency)
 		if loan == nil {
+			if u, ok := t.Tag().(*microtome.Urgency); ok {
+				u.Raise(g.a.priority)
+			}
 			joined[m], joins[m] = t, b
 			m++
 			continue
@@ -155,7 +161,7 @@ func (g *gather) decode(b *borrowed, t microtome.TileResult) (px microtome.Pixel
 	if !b.loan.Wanted() {
 		return nil, context.Canceled
 	}
-	job := microtome.Job{Tile: t.Tile, Crop: b.crop, Reduce: n.p.reduce, Priority: g.a.priority}
+	job := microtome.Job{Tile: t.Tile, Crop: b.crop, Reduce: n.p.reduce, Priority: b.urgency.Now(), Urgency: b.urgency}
 	if b.dst != nil {
 		job.Dst = b.dst
 	}

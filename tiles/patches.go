@@ -38,12 +38,16 @@ type PatchResult struct {
 // Patches returns the pixels of many regions at once, in their order, and the
 // number of samples that all of them have. An item fails alone, with what
 // RegionPixels would say of it. The error is of the whole batch: ErrMalformed
-// for options that make no sense, or ctx's when that ended first; no item has
-// pixels then.
+// for options that make no sense, ErrBusy when too many batches wait already, or
+// ctx's when that ended first; no item has pixels then.
 func (r *Reader) Patches(ctx context.Context, items []Patch, o PatchOptions) ([]PatchResult, int, error) {
 	if o.Channels != 0 && o.Channels != 1 && o.Channels != 3 {
 		return nil, 0, fmt.Errorf("%d channels: %w", o.Channels, microtome.ErrMalformed)
 	}
+	if err := r.batches.take(ctx, 1); err != nil {
+		return nil, 0, err
+	}
+	defer r.batches.give(1)
 	b := &batch{r: r, items: make([]patch, len(items)), channels: o.Channels, priority: o.Priority}
 	b.plan(items)
 	if err := b.make(ctx); err != nil {
@@ -63,6 +67,7 @@ type batch struct {
 	items    []patch
 	channels int
 	priority microtome.Priority
+	counted  bool // the memory is accounted for elsewhere
 }
 
 // patch is one item in the making.
@@ -107,27 +112,42 @@ func (b *batch) make(ctx context.Context) error {
 		b.r.ahead.saw(b.items[0].plan)
 	}
 	for i := 0; i < len(b.items); {
-		lays, making := make([]*lay, 0, len(b.items)-i), int64(0)
-		from := i
+		from, making := i, int64(0)
 		for ; i < len(b.items) && making < maxMaking; i++ {
-			p := &b.items[i]
-			if p.err != nil {
-				continue
-			}
-			making += p.begin(b.channels)
-			if p.lay != nil {
-				lays = append(lays, p.lay)
+			if p := &b.items[i]; p.err == nil {
+				making += p.plan.req.bandCost()
 			}
 		}
-		b.r.lay(ctx, lays, access{priority: b.priority, cache: b.r.patches, partly: true})
-		for j := from; j < i; j++ {
-			b.items[j].end(ctx, b.channels)
-		}
-		if err := ctx.Err(); err != nil {
+		if err := b.some(ctx, b.items[from:i], making); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// some makes a few items, which take so much memory meanwhile.
+func (b *batch) some(ctx context.Context, items []patch, making int64) error {
+	if making > 0 && !b.counted {
+		if err := b.r.making.take(ctx, making); err != nil {
+			return err
+		}
+		defer b.r.making.give(making)
+	}
+	lays := make([]*lay, 0, len(items))
+	for i := range items {
+		p := &items[i]
+		if p.err != nil {
+			continue
+		}
+		if p.begin(b.channels); p.lay != nil {
+			lays = append(lays, p.lay)
+		}
+	}
+	b.r.lay(ctx, lays, access{priority: b.priority, cache: b.r.patches, partly: true})
+	for i := range items {
+		items[i].end(ctx, b.channels)
+	}
+	return ctx.Err()
 }
 
 // drop frees what was made.
@@ -139,16 +159,17 @@ func (b *batch) drop() {
 	}
 }
 
-// begin prepares the item's lay, and says how much memory filtering it takes.
-func (p *patch) begin(channels int) int64 {
+// begin prepares the item's lay. What is too large to be laid with the others
+// has none: end makes it by itself.
+func (p *patch) begin(channels int) {
 	q := &p.plan.req
 	if q.ax.copies() && q.ay.copies() {
 		p.lay = q.flat(channels)
-		return 0
+		return
 	}
 	src := q.source(0, q.h)
 	if src.Empty() || area(src) > bandPixels {
-		return 0 // end makes it by itself
+		return
 	}
 	band := newCanvas(src.Dx(), src.Dy(), q.p.channels())
 	p.lay = &lay{p: q.p, src: src, dst: band, ch: band.ch, off: image.Pt(-src.Min.X, -src.Min.Y)}
@@ -159,7 +180,6 @@ func (p *patch) begin(channels int) int64 {
 			p.px = dst.pixels()
 		}
 	}
-	return int64(len(band.pix))
 }
 
 // flat is the lay of a request that copies pixels, background around them.

@@ -29,7 +29,7 @@ func (r *Reader) Region(ctx context.Context, s microtome.Slide, q Region, o Pixe
 	k := r.pixelKey(s.Info(), askRegion, plan.req.p.plane, &o)
 	k.level, k.x, k.y, k.width, k.height = int32(plan.level), plan.req.ax.origin, plan.req.ay.origin, int32(q.Width), int32(q.Height)
 	k.step = [2]uint64{plan.req.ax.step, plan.req.ay.step}
-	return r.answered(ctx, s, k, func(ctx context.Context) (*Answer, error) {
+	return r.answered(ctx, s, k, pixelCost(int64(q.Width), int64(q.Height))+plan.req.bandCost(), func(ctx context.Context) (*Answer, error) {
 		px, a, err := plan.pixels(ctx)
 		if err != nil {
 			return nil, err
@@ -149,7 +149,7 @@ func onLevel(l0, size, full int64) int64 {
 
 // pixels makes the region: a batch of one.
 func (g *regionPlan) pixels(ctx context.Context) (microtome.Pixels, *Answer, error) {
-	b := &batch{r: g.req.p.r, items: []patch{{plan: g}}, channels: g.req.p.channels(), priority: g.req.access.priority}
+	b := &batch{r: g.req.p.r, items: []patch{{plan: g}}, channels: g.req.p.channels(), priority: g.req.access.priority, counted: true}
 	if err := b.make(ctx); err != nil {
 		b.drop()
 		return nil, nil, err

@@ -31,6 +31,14 @@ func (q *request) source(j0, j1 int) image.Rectangle {
 	return image.Rect(int(sx0), int(sy0), int(sx1), int(sy1))
 }
 
+// bandCost is what the source of a filtered request takes at once, in bytes.
+func (q *request) bandCost() int64 {
+	if q.ax.copies() && q.ay.copies() {
+		return 0
+	}
+	return int64(min(area(q.source(0, q.h)), bandPixels) * q.p.channels())
+}
+
 // scaled makes the request's pixels: a copy where the axes copy, else one area
 // filter over whole decoded tiles, band by band. drawn counts the tiles that
 // had pixels.

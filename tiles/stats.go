@@ -34,7 +34,11 @@ type Stats struct {
 	// AheadSent are regions whose tiles were loaded before they were asked for,
 	// since a caller seemed to scan; AheadUsed of them were asked for.
 	AheadSent, AheadUsed int64
-	Pyramids             PyramidStats
+	// Batches are being made now, BatchesWaiting wait for others; Making is the
+	// memory that batches and large answers take now, in bytes. Busy were
+	// refused since too many waited.
+	Batches, BatchesWaiting, Making, Busy int64
+	Pyramids                              PyramidStats
 }
 
 // PyramidStats are counts of built upper levels.
@@ -52,6 +56,9 @@ func (r *Reader) Stats() Stats {
 			Tiles: r.count.readTiles.Load(), Reads: r.count.reads.Load(),
 			TileBytes: r.count.tileBytes.Load(), ReadBytes: r.count.readBytes.Load(),
 		},
+		Batches: r.batches.used.Load(), BatchesWaiting: r.batches.waiting.Load(),
+		Making:    r.making.used.Load(),
+		Busy:      r.batches.refused.Load() + r.making.refused.Load(),
 		AheadSent: r.ahead.sent.Load(), AheadUsed: r.ahead.used.Load(),
 		Encodes: r.count.encodes.Load(), Previews: r.count.previews.Load(),
 	}

@@ -50,7 +50,7 @@ func (r *Reader) stored(ctx context.Context, s microtome.Slide, level, plane, co
 		out.CacheHit = true
 		return out, nil
 	}
-	return r.answered(ctx, s, k, func(ctx context.Context) (*Answer, error) {
+	return r.answered(ctx, s, k, cellCost(&s.Info().Levels[level].Grid), func(ctx context.Context) (*Answer, error) {
 		return r.loadStored(ctx, s, level, plane, col, row, bg)
 	})
 }
@@ -81,6 +81,9 @@ func (r *Reader) loadStored(ctx context.Context, s microtome.Slide, level, plane
 	}
 	return a, nil
 }
+
+// cellCost is what a cell's picture takes.
+func cellCost(g *microtome.Grid) int64 { return pixelCost(int64(g.TileWidth), int64(g.TileHeight)) }
 
 // describe fills in an answer's scale: that of the picture.
 func (p *picture) describe(a *Answer) {
@@ -117,7 +120,7 @@ func (r *Reader) StoredPixels(ctx context.Context, s microtome.Slide, level, pla
 	}
 	k := r.pixelKey(info, askTile, plane, &o)
 	k.level, k.x, k.y = int32(level), int64(col), int64(row)
-	return r.answered(ctx, s, k, func(ctx context.Context) (*Answer, error) {
+	return r.answered(ctx, s, k, cellCost(&s.Info().Levels[level].Grid), func(ctx context.Context) (*Answer, error) {
 		p := r.levelPicture(s, level, plane, r.background(info, &o))
 		return r.renderCell(ctx, p, col, row, &o, access{priority: o.Priority, cache: r.pixels})
 	})

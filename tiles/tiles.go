@@ -39,6 +39,12 @@ type Options struct {
 	// MaxPixels bounds an answer's size; a quarter of the pixels that may be
 	// decoded for one. 0 means 64 Mi.
 	MaxPixels int64
+	// MakingBytes bounds what large answers and batches take while they are being
+	// made, all callers together; 0 means 512 MiB. Batches is how many batches
+	// are made at once; 0 means 64. Four times as many may wait for either; the
+	// next is ErrBusy.
+	MakingBytes int64
+	Batches     int
 	// Background is the colour of what is not stored, where neither the
 	// question nor the slide says another.
 	Background microtome.RGB
@@ -57,6 +63,8 @@ type Reader struct {
 	once    *cache.Cache[tileKey, microtome.Pixels]
 	touched touches
 	ahead   *ahead
+	making  *budget   // in bytes
+	batches *budget   // in batches
 	pyramid *pyramids // nil when none are built
 	count   counters
 }
@@ -65,6 +73,8 @@ const (
 	defaultMaxPixels    = 64 << 20
 	defaultQuality      = 80
 	defaultPyramidBytes = 8 << 30
+	defaultMaking       = 512 << 20
+	defaultBatches      = 64
 )
 
 // New makes a Reader.
@@ -81,7 +91,13 @@ func New(o Options) (*Reader, error) {
 	if o.PyramidBytes <= 0 {
 		o.PyramidBytes = defaultPyramidBytes
 	}
-	r := &Reader{o: o}
+	if o.MakingBytes <= 0 {
+		o.MakingBytes = defaultMaking
+	}
+	if o.Batches <= 0 {
+		o.Batches = defaultBatches
+	}
+	r := &Reader{o: o, making: newBudget(o.MakingBytes, 4*defaultBatches), batches: newBudget(int64(o.Batches), 4*int64(o.Batches))}
 	r.answers = newAnswerCache(o.AnswerBytes - o.AnswerBytes/8)
 	r.regions = newAnswerCache(o.AnswerBytes / 8)
 	r.pixels = newPixelCache(o.PixelBytes / 2)
@@ -210,14 +226,24 @@ type Region struct {
 	Scale         Scale
 }
 
-// answered turns a question into the answer kept under k, or makes and keeps
-// it. Previews and failures are not kept.
-func (r *Reader) answered(ctx context.Context, s microtome.Slide, k answerKey, make func(context.Context) (*Answer, error)) (Answer, error) {
+// answered turns a question into the answer kept under k, or makes and keeps it,
+// which takes about cost bytes meanwhile. Failures are not kept.
+func (r *Reader) answered(ctx context.Context, s microtome.Slide, k answerKey, cost int64, make func(context.Context) (*Answer, error)) (Answer, error) {
 	kept := r.answers
 	if k.ask == askRegion {
 		kept = r.regions
 	}
-	a, hit, err := begin(ctx, kept, k, s, make).Wait(ctx)
+	load := make
+	if cost > smallCost {
+		load = func(ctx context.Context) (*Answer, error) {
+			if err := r.making.take(ctx, cost); err != nil {
+				return nil, err
+			}
+			defer r.making.give(cost)
+			return make(ctx)
+		}
+	}
+	a, hit, err := begin(ctx, kept, k, s, load).Wait(ctx)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -225,6 +251,13 @@ func (r *Reader) answered(ctx context.Context, s microtome.Slide, k answerKey, m
 	out.CacheHit = hit
 	return out, nil
 }
+
+// smallCost is what may be made without waiting for memory: viewers' tiles.
+const smallCost = 4 << 20
+
+// pixelCost is about what pixels in the making take: themselves and their place
+// in the encoded picture, in bytes.
+func pixelCost(w, h int64) int64 { return 6 * w * h }
 
 // fits says that a format can hold a picture of w x h pixels: JPEG's sizes have
 // 16 bits (T.81 B.2.2), WebP's 14.

@@ -88,7 +88,7 @@ func (r *Reader) view(ctx context.Context, s microtome.Slide, v View, plane int,
 	if !ok {
 		return r.preview(ctx, s, &v, plane, o)
 	}
-	return r.answered(ctx, s, k, func(ctx context.Context) (*Answer, error) {
+	return r.answered(ctx, s, k, pixelCost(int64(v.Rect.Dx()), int64(v.Rect.Dy()))+q.bandCost(), func(ctx context.Context) (*Answer, error) {
 		dst, drawn, err := q.scaled(ctx)
 		if err != nil {
 			return nil, err
