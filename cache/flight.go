@@ -115,7 +115,19 @@ func (l *Loan[K, V]) Wanted() bool {
 }
 
 // Context ends when nobody waits for the value any more.
-func (l *Loan[K, V]) Context() context.Context { return l.ctx }
+func (l *Loan[K, V]) Context() context.Context { return loanContext[K, V]{l.ctx, l} }
+
+// loanContext is a loan's context whose Err is never late.
+type loanContext[K comparable, V any] struct {
+	context.Context
+	loan *Loan[K, V]
+}
+
+// Err implements context.Context.
+func (c loanContext[K, V]) Err() error {
+	c.loan.Wanted()
+	return c.Context.Err()
+}
 
 // Fulfil takes over the loaded value, or the reason why there is none, and
 // returns what Wait would have: the value with a reference of the caller's own.

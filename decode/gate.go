@@ -3,6 +3,7 @@ package decode
 import (
 	"container/list"
 	"context"
+	"runtime"
 	"sync"
 
 	"github.com/microtome/microtome"
@@ -67,10 +68,19 @@ func (g *gate) acquireUrgent(ctx context.Context, u *microtome.Urgency) error {
 	defer u.Watch(nil)
 	select {
 	case <-w.ready:
-		return nil
 	case <-ctx.Done():
+		return g.leave(w)
 	}
-	return g.leave(w)
+	// Whoever is woken runs at once, before those who have been waiting to say
+	// that their callers left. They go first here, so that nothing is decoded for
+	// nobody.
+	runtime.Gosched()
+	if err := ctx.Err(); err != nil {
+		g.release()
+		g.dropped()
+		return err
+	}
+	return nil
 }
 
 // raise moves a waiter to a more urgent queue.
