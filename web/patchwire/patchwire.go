@@ -1,0 +1,160 @@
+// Package patchwire is how a batch of patches stands in an answer's body: the
+// raw format's header and statuses, a NumPy header, and rows in either layout.
+package patchwire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+)
+
+// Shape is the array of a batch: N patches of Height x Width pixels, Channels
+// uint8 samples each.
+type Shape struct {
+	N, Height, Width, Channels int
+	Planar                     bool  // NCHW instead of NHWC
+	Fill                       uint8 // of failed items
+}
+
+// ItemBytes is the size of one patch.
+func (s Shape) ItemBytes() int64 { return int64(s.Height) * int64(s.Width) * int64(s.Channels) }
+
+// Status is what became of one patch.
+type Status struct {
+	Code  int   // as an HTTP status: 200, 404, 422, …
+	Made  uint8 // 0 stored, 1 cropped, 2 rendered, 3 empty; NotMade
+	Hit   bool  // everything it needed was in the cache
+	Level int   // the level that its pixels came from
+}
+
+// NotMade is the Made of a failed patch.
+const NotMade = 255
+
+// Magic begins a raw body.
+const Magic = "MTPATCH1"
+
+const (
+	headBytes   = 64
+	statusBytes = 8
+)
+
+// RawBytes is the length of a raw body.
+func (s Shape) RawBytes() int64 {
+	return headBytes + int64(s.N)*(statusBytes+s.ItemBytes())
+}
+
+// AppendRaw appends the raw format's header and its statuses, all little endian:
+//
+//	 0  8  "MTPATCH1"
+//	 8  4  bytes of this header: 64
+//	12  4  n, patches
+//	16  4  height
+//	20  4  width
+//	24  4  channels
+//	28  1  type of a sample: 0 is uint8
+//	29  1  layout: 0 is NHWC, 1 is NCHW
+//	30  1  fill value of failed patches
+//	31  1  0
+//	32  4  failed patches
+//	36  4  0
+//	40  8  where the statuses begin: 64
+//	48  8  where the pixels begin
+//	56  8  bytes of pixels
+//
+// A status is 8 bytes: the code in 2, how it was made in 1 (see Status), 1 when
+// all it needed was cached in 1, the level in 2, 0 in 2.
+func AppendRaw(b []byte, s Shape, statuses []Status) []byte {
+	le := binary.LittleEndian
+	b = append(b, Magic...)
+	for _, n := range []int{headBytes, s.N, s.Height, s.Width, s.Channels} {
+		b = le.AppendUint32(b, uint32(n))
+	}
+	b = append(b, 0, flag(s.Planar), s.Fill, 0)
+	b = le.AppendUint32(b, uint32(Failed(statuses)))
+	b = le.AppendUint32(b, 0)
+	b = le.AppendUint64(b, headBytes)
+	b = le.AppendUint64(b, uint64(headBytes+statusBytes*s.N))
+	b = le.AppendUint64(b, uint64(int64(s.N)*s.ItemBytes()))
+	for _, st := range statuses {
+		b = le.AppendUint16(b, uint16(st.Code))
+		b = append(b, st.Made, flag(st.Hit))
+		b = le.AppendUint16(b, uint16(st.Level))
+		b = le.AppendUint16(b, 0)
+	}
+	return b
+}
+
+func flag(on bool) byte {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// AppendNPY appends NumPy's format 1.0 up to the array's first byte, padded to a
+// multiple of 64.
+func AppendNPY(b []byte, s Shape) []byte {
+	shape := [4]int{s.N, s.Height, s.Width, s.Channels}
+	if s.Planar {
+		shape = [4]int{s.N, s.Channels, s.Height, s.Width}
+	}
+	dict := fmt.Sprintf("{'descr': '|u1', 'fortran_order': False, 'shape': (%d, %d, %d, %d), }", shape[0], shape[1], shape[2], shape[3])
+	const prefix = 10
+	n := (prefix+len(dict)+1+63)/64*64 - prefix
+	b = append(b, "\x93NUMPY\x01\x00"...)
+	b = binary.LittleEndian.AppendUint16(b, uint16(n))
+	b = append(b, dict...)
+	for range n - len(dict) - 1 {
+		b = append(b, ' ')
+	}
+	return append(b, '\n')
+}
+
+// Failed counts the statuses that are not 200.
+func Failed(statuses []Status) (n int) {
+	for _, st := range statuses {
+		if st.Code != 200 {
+			n++
+		}
+	}
+	return n
+}
+
+// Failures lists what failed, as "5:422, 9:404": the item and its code. It stops
+// with "…" before it is longer than most.
+func Failures(statuses []Status, most int) string {
+	var b []byte
+	for i, st := range statuses {
+		if st.Code == 200 {
+			continue
+		}
+		if len(b) > most-24 {
+			return string(b) + ", ..."
+		}
+		if len(b) > 0 {
+			b = append(b, ", "...)
+		}
+		b = strconv.AppendInt(b, int64(i), 10)
+		b = append(b, ':')
+		b = strconv.AppendInt(b, int64(st.Code), 10)
+	}
+	return string(b)
+}
+
+// Planar writes interleaved rows as planes, one after the other. out has the
+// size of the patch.
+func Planar(out, pix []byte, stride, width, height, channels int) {
+	plane := width * height
+	for y := range height {
+		row := pix[y*stride:][:width*channels]
+		switch channels {
+		case 1:
+			copy(out[y*width:], row)
+		case 3:
+			r, g, b := out[y*width:][:width], out[plane+y*width:][:width], out[2*plane+y*width:][:width]
+			for x := range width {
+				r[x], g[x], b[x] = row[3*x], row[3*x+1], row[3*x+2]
+			}
+		}
+	}
+}
