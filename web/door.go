@@ -95,8 +95,15 @@ func (d *door) admit(x *exchange, r *http.Request) (done bool, err error) {
 	}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
+	case http.MethodPost:
+		if !d.takesPost(r) {
+			return false, errMethod
+		}
 	case http.MethodOptions:
 		x.Header()["Allow"] = headerAllow
+		if d.takesPost(r) {
+			x.Header()["Allow"] = headerAllowPost
+		}
 		x.WriteHeader(http.StatusNoContent)
 		return true, nil
 	default:
@@ -107,6 +114,9 @@ func (d *door) admit(x *exchange, r *http.Request) (done bool, err error) {
 	}
 	return false, nil
 }
+
+// takesPost says whether POST has a meaning at a path.
+func (d *door) takesPost(r *http.Request) bool { return r.URL.Path == d.base+"/patches" }
 
 // trusts says whether the peer is a proxy whose word counts.
 func (d *door) trusts(r *http.Request) bool {
@@ -184,10 +194,10 @@ func (d *door) allows(hostport string) bool {
 var (
 	corsAny     = []string{"*"}
 	corsVary    = []string{"Origin"}
-	corsMethods = []string{"GET, HEAD, OPTIONS"}
+	corsMethods = []string{"GET, HEAD, POST, OPTIONS"}
 	corsAge     = []string{"86400"}
-	corsHeaders = []string{"Authorization, If-None-Match, X-Request-Id"}
-	corsExpose  = []string{"ETag, Content-Length, Microtome-Tile, Microtome-Scale, Microtome-Shape, X-Request-Id, Retry-After"}
+	corsHeaders = []string{"Authorization, Content-Type, If-None-Match, X-Request-Id"}
+	corsExpose  = []string{"ETag, Content-Length, Microtome-Tile, Microtome-Scale, Microtome-Shape, Microtome-Failed, Microtome-Failures, X-Request-Id, Retry-After"}
 )
 
 func (d *door) cors(out, in http.Header) {
@@ -240,11 +250,26 @@ func (d *door) checkToken(x *exchange, r *http.Request) (done bool, err error) {
 		for pair := range strings.SplitSeq(line, ";") {
 			name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
 			if name == d.cookieName && same(value, d.cookieSum) {
+				if r.Method == http.MethodPost && !ownSite(r.Header) {
+					return false, errCrossSite
+				}
 				return false, nil
 			}
 		}
 	}
 	return false, errToken
+}
+
+// ownSite says that a request with a cookie was sent by a page of ours, or by no
+// page: other sites' pages send the cookie too.
+func ownSite(h http.Header) bool {
+	switch h.Get("Sec-Fetch-Site") {
+	case "same-origin", "none":
+		return true
+	case "":
+		return h.Get("Origin") == ""
+	}
+	return false
 }
 
 // same compares in a time that tells nothing of how much was right.

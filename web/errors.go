@@ -28,14 +28,16 @@ func (e *webError) Error() string { return e.message }
 
 // The refusals that have no kind in the root.
 var (
-	errNoRoute = &webError{http.StatusNotFound, "not_found", "no such address"}
-	errMethod  = &webError{http.StatusMethodNotAllowed, "method_not_allowed", "only GET and HEAD are answered here"}
-	errToken   = &webError{http.StatusUnauthorized, "token_needed",
+	errNoRoute  = &webError{http.StatusNotFound, "not_found", "no such address"}
+	errMethod   = &webError{http.StatusMethodNotAllowed, "method_not_allowed", "only GET and HEAD are answered here"}
+	errPostOnly = &webError{http.StatusMethodNotAllowed, "method_not_allowed", "only POST is answered here"}
+	errToken    = &webError{http.StatusUnauthorized, "token_needed",
 		"this server needs its token: Authorization: Bearer … or ?token=…"}
 	errHost = &webError{http.StatusForbidden, "host_not_allowed",
 		"this server does not answer to that host name; allow it in the configuration"}
-	errURL   = &webError{http.StatusRequestURITooLong, "url_too_long", "the address is too long"}
-	errPanic = &webError{http.StatusInternalServerError, "internal", "internal error"}
+	errCrossSite = &webError{http.StatusForbidden, "cross_site", "a page of another site may not ask this with the cookie; use the token"}
+	errURL       = &webError{http.StatusRequestURITooLong, "url_too_long", "the address is too long"}
+	errPanic     = &webError{http.StatusInternalServerError, "internal", "internal error"}
 )
 
 // failure is an error as the client sees it.
@@ -138,6 +140,10 @@ func (s *server) fail(x *exchange, r *http.Request, err error) {
 			return
 		}
 	case http.StatusMethodNotAllowed:
+		if errors.Is(err, errPostOnly) {
+			h["Allow"] = headerAllowPost
+			break
+		}
 		h["Allow"] = headerAllow
 	}
 	x.writeJSON(r, f.status, struct {

@@ -21,6 +21,7 @@ var (
 	headerOne        = []string{"1"}
 	headerBearer     = []string{`Bearer realm="microtome"`}
 	headerAllow      = []string{"GET, HEAD, OPTIONS"}
+	headerAllowPost  = []string{"POST, OPTIONS"}
 	headerJSON       = []string{"application/json"}
 	headerHTML       = []string{"text/html; charset=utf-8"}
 	headerNoReferrer = []string{"no-referrer"}

@@ -25,6 +25,7 @@ const (
 	routeSlide
 	routeTile
 	routeRegion
+	routePatches
 	routeAssociated
 	routeThumbnail
 	routeHealth
@@ -36,7 +37,7 @@ const (
 
 var routeNames = [routeCount]string{
 	"other", "gallery", "view", "asset", "dzi", "deepzoom", "slides", "slide", "tile",
-	"region", "associated", "thumbnail", "healthz", "readyz", "metrics", "openapi",
+	"region", "patches", "associated", "thumbnail", "healthz", "readyz", "metrics", "openapi",
 }
 
 func (r routeID) String() string { return routeNames[r] }
@@ -55,6 +56,7 @@ type metrics struct {
 	seconds  [routeCount]prometheus.Observer
 	bytes    [routeCount]prometheus.Counter
 	answers  [len(madeNames) * 2]prometheus.Counter
+	items    [2]prometheus.Counter // of batches: those with pixels, those without
 }
 
 func newMetrics(o Options) *metrics {
@@ -68,6 +70,10 @@ func newMetrics(o Options) *metrics {
 		Name: "microtome_http_sent_bytes_total", Help: "Bytes of answers' bodies, by route."}, []string{"route"})
 	answers := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "microtome_pixel_answers_total", Help: "Pixel answers by how they were made."}, []string{"made", "cache"})
+	items := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "microtome_patch_items_total", Help: "Patches of batches, by whether they have pixels."}, []string{"outcome"})
+	m.registry.MustRegister(items)
+	m.items = [2]prometheus.Counter{items.WithLabelValues("ok"), items.WithLabelValues("failed")}
 	m.inFlight = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "microtome_http_requests_in_flight", Help: "Requests being answered."})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -102,6 +108,12 @@ func (m *metrics) done(x *exchange, took time.Duration) {
 	if x.made > 0 {
 		m.answers[x.made-1].Inc()
 	}
+}
+
+// patches counts the items of a batch.
+func (m *metrics) patches(n, failed int) {
+	m.items[0].Add(float64(n - failed))
+	m.items[1].Add(float64(failed))
 }
 
 // request finds the counter of a route and a status; only pairs that occurred

@@ -17,8 +17,11 @@ type openAPIParameter struct {
 
 type openAPIFile struct {
 	Paths map[string]map[string]struct {
-		Parameters []openAPIParameter
-		Responses  map[string]any
+		Parameters  []openAPIParameter
+		RequestBody struct {
+			Content map[string]struct{ Example any }
+		}
+		Responses map[string]any
 	}
 	Components struct {
 		Parameters map[string]openAPIParameter
@@ -57,6 +60,14 @@ func TestOpenAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, ops := range doc.Paths {
+		if post, ok := ops["post"]; ok {
+			body, err := json.Marshal(post.RequestBody.Content["application/json"].Example)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, path, s.postTo(path, string(body)), 200, "")
+			continue
+		}
 		target := doc.example(t, path)
 		want(t, target, s.get(target), 200, "")
 		for status, r := range ops["get"].Responses {

@@ -116,8 +116,9 @@ type fakeReader struct {
 	change func(*tiles.Answer)
 	block  func(context.Context) error
 	panics bool
-	quiet  bool   // keeps no calls
-	body   []byte // instead of the description
+	quiet  bool         // keeps no calls
+	body   []byte       // instead of the description
+	lent   atomic.Int64 // pixels of batches, not yet released
 }
 
 func (f *fakeReader) answer(ctx context.Context, c call, s microtome.Slide) (tiles.Answer, error) {

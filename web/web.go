@@ -36,6 +36,8 @@ type Reader interface {
 	Region(ctx context.Context, s microtome.Slide, q tiles.Region, o tiles.PixelOptions) (tiles.Answer, error)
 	Associated(ctx context.Context, s microtome.Slide, name string, o tiles.PixelOptions) (tiles.Answer, error)
 	Thumbnail(ctx context.Context, s microtome.Slide, size int, o tiles.PixelOptions) (tiles.Answer, error)
+	Patches(ctx context.Context, items []tiles.Patch, o tiles.PatchOptions) ([]tiles.PatchResult, int, error)
+	EncodePixels(ctx context.Context, px microtome.Pixels, f microtome.Format, quality int) ([]byte, error)
 	Progress(s microtome.Slide) (done, total int64, building bool)
 	Stats() tiles.Stats
 }
@@ -78,6 +80,9 @@ type Options struct {
 
 	// MaxPixels bounds one answer; 0 means 64 Mi.
 	MaxPixels int64
+	// BatchBytes bounds the answers to all batches of patches that are under
+	// way; 0 means 512 MiB.
+	BatchBytes int64
 	// MaxURL bounds the request target in bytes; 0 means 8 Ki.
 	MaxURL int
 
@@ -93,6 +98,7 @@ type Options struct {
 
 const (
 	defaultMaxPixels = 64 << 20
+	defaultBatch     = 512 << 20
 	defaultMaxURL    = 8 << 10
 	defaultSlow      = 2 * time.Second
 )
@@ -104,6 +110,7 @@ type server struct {
 	routes  http.Handler
 	metrics *metrics
 	states  *slideStates
+	room    *room
 	door    door
 	pages   pages
 	logKey  [16]byte
@@ -120,6 +127,9 @@ func New(o Options) (http.Handler, error) {
 	if o.MaxPixels <= 0 {
 		o.MaxPixels = defaultMaxPixels
 	}
+	if o.BatchBytes <= 0 {
+		o.BatchBytes = defaultBatch
+	}
 	if o.MaxURL <= 0 {
 		o.MaxURL = defaultMaxURL
 	}
@@ -132,7 +142,7 @@ func New(o Options) (http.Handler, error) {
 	if o.EncoderVersion == "" {
 		o.EncoderVersion = o.Version
 	}
-	s := &server{opt: o, log: o.Log}
+	s := &server{opt: o, log: o.Log, room: newRoom(o.BatchBytes)}
 	var err error
 	if s.door, err = newDoor(o); err != nil {
 		return nil, err
@@ -177,6 +187,7 @@ func (s *server) router() http.Handler {
 		{"/deepzoom/*", s.deepZoom},
 		{"/slides", s.list},
 		{"/slides/*", s.slide},
+		{"/patches", s.patches},
 		{"/healthz", s.healthz},
 		{"/readyz", s.readyz},
 		{"/metrics", s.metricsPage},

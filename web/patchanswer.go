@@ -1,0 +1,233 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"strconv"
+	"strings"
+
+	"github.com/microtome/microtome"
+	"github.com/microtome/microtome/web/patchwire"
+)
+
+// maxFailures bounds Microtome-Failures, below what clients take of a header.
+const maxFailures = 4 << 10
+
+// writeRaw writes header, statuses and pixels.
+func (b *batch) writeRaw(x *exchange) error {
+	h := x.Header()
+	h["Content-Type"] = contentTypes[microtome.FormatRaw]
+	x.set("Content-Length", strconv.FormatInt(b.shape.RawBytes(), 10))
+	return b.write(x, patchwire.AppendRaw(nil, b.shape, b.status))
+}
+
+// writeNPY writes the array alone. Which items failed stands in
+// Microtome-Failures: in the trailer for clients that ask for trailers, else in
+// the header.
+func (b *batch) writeNPY(x *exchange, r *http.Request) error {
+	head := patchwire.AppendNPY(nil, b.shape)
+	h := x.Header()
+	h["Content-Type"] = contentTypes[microtome.FormatNPY]
+	failures := patchwire.Failures(b.status, maxFailures)
+	if !wantsTrailers(r) {
+		if failures != "" {
+			x.set("Microtome-Failures", failures)
+		}
+		x.set("Content-Length", strconv.FormatInt(int64(len(head))+int64(b.shape.N)*b.shape.ItemBytes(), 10))
+		return b.write(x, head)
+	}
+	x.set("Trailer", "Microtome-Failures")
+	err := b.write(x, head)
+	h["Microtome-Failures"] = []string{failures}
+	return err
+}
+
+func wantsTrailers(r *http.Request) bool {
+	for _, line := range r.Header["Te"] {
+		for part := range strings.SplitSeq(line, ",") {
+			if name, _, _ := strings.Cut(part, ";"); strings.EqualFold(strings.TrimSpace(name), "trailers") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// write writes the array behind its head, item by item; each item's pixels are
+// given up when they are written. Once the head is out, a failure is the
+// client's: it left.
+func (b *batch) write(x *exchange, head []byte) error {
+	x.WriteHeader(http.StatusOK)
+	if _, err := x.Write(head); err != nil {
+		x.err = err
+		return nil
+	}
+	if err := b.writeItems(x); err != nil {
+		x.err = err
+	}
+	return nil
+}
+
+// writer is what items are written to.
+type writer interface{ Write(p []byte) (int, error) }
+
+func (b *batch) writeItems(w writer) error {
+	var spare []byte // of one item's size
+	take := func() []byte {
+		if spare == nil {
+			spare = make([]byte, b.shape.ItemBytes())
+		}
+		return spare
+	}
+	filled := false // spare holds fill values
+	for i := range b.results {
+		px := b.results[i].Pixels
+		if px == nil {
+			if out := take(); !filled {
+				for j := range out {
+					out[j] = b.shape.Fill
+				}
+				filled = true
+			}
+			if _, err := w.Write(spare); err != nil {
+				return err
+			}
+			continue
+		}
+		pix, stride, ok := px.Host()
+		s := &b.shape
+		if !ok || px.Width() != s.Width || px.Height() != s.Height || px.Channels() != s.Channels {
+			return fmt.Errorf("item %d: %dx%dx%d pixels for %dx%dx%d", i, px.Width(), px.Height(), px.Channels(), s.Width, s.Height, s.Channels)
+		}
+		out := pix[:s.ItemBytes()]
+		if s.Planar || stride != s.Width*s.Channels {
+			out, filled = take(), false
+			arrange(out, pix, stride, s)
+		}
+		_, err := w.Write(out)
+		px.Release()
+		b.results[i].Pixels = nil
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arrange packs rows, or makes planes of them.
+func arrange(out, pix []byte, stride int, s *patchwire.Shape) {
+	if s.Planar {
+		patchwire.Planar(out, pix, stride, s.Width, s.Height, s.Channels)
+		return
+	}
+	n := s.Width * s.Channels
+	for y := range s.Height {
+		copy(out[y*n:], pix[y*stride:][:n])
+	}
+}
+
+// itemJSON is the status of an item.
+type itemJSON struct {
+	Index   int    `json:"index"`
+	Status  int    `json:"status"`
+	Code    string `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+	Made    string `json:"made,omitempty"`
+	Cache   string `json:"cache,omitempty"`
+	Level   *int   `json:"level,omitempty"`
+}
+
+func (b *batch) item(i int) itemJSON {
+	st := &b.status[i]
+	if st.Code != http.StatusOK {
+		return itemJSON{Index: i, Status: st.Code, Code: b.failed[i].code, Message: b.failed[i].message}
+	}
+	cache := "miss"
+	if st.Hit {
+		cache = "hit"
+	}
+	return itemJSON{Index: i, Status: st.Code, Made: madeNames[st.Made], Cache: cache, Level: &st.Level}
+}
+
+// writeParts writes the array and, as a second part, all statuses.
+func (b *batch) writeParts(x *exchange) error {
+	all := make([]itemJSON, len(b.status))
+	for i := range all {
+		all[i] = b.item(i)
+	}
+	text, err := json.Marshal(map[string]any{"statuses": all})
+	if err != nil {
+		return err
+	}
+	m := multipart.NewWriter(x)
+	x.set("Content-Type", "multipart/mixed; boundary="+m.Boundary())
+	x.WriteHeader(http.StatusOK)
+	head := patchwire.AppendNPY(nil, b.shape)
+	size := int64(len(head)) + int64(b.shape.N)*b.shape.ItemBytes()
+	x.err = writePart(m, contentTypes[microtome.FormatNPY][0], size, nil, func(w writer) error {
+		if _, err := w.Write(head); err != nil {
+			return err
+		}
+		return b.writeItems(w)
+	})
+	if x.err == nil {
+		x.err = writePart(m, "application/json", int64(len(text)), nil, whole(text))
+	}
+	if x.err == nil {
+		x.err = m.Close()
+	}
+	return nil
+}
+
+// writePictures writes each item as a part: its picture, or why there is none.
+func (s *server) writePictures(x *exchange, r *http.Request, b *batch) error {
+	made := s.pictures(r.Context(), b)
+	if err := r.Context().Err(); err != nil {
+		return err
+	}
+	x.set("Microtome-Failed", strconv.Itoa(patchwire.Failed(b.status)))
+	m := multipart.NewWriter(x)
+	x.set("Content-Type", "multipart/mixed; boundary="+m.Boundary())
+	x.WriteHeader(http.StatusOK)
+	for i := range made {
+		kind, body := contentTypes[formatOf(b.q.Format)][0], made[i]
+		if b.status[i].Code != http.StatusOK {
+			var err error
+			if body, err = json.Marshal(b.item(i)); err != nil {
+				return err
+			}
+			kind = "application/json"
+		}
+		head := textproto.MIMEHeader{"Microtome-Status": {strconv.Itoa(b.status[i].Code)}}
+		if x.err = writePart(m, kind, int64(len(body)), head, whole(body)); x.err != nil {
+			return nil
+		}
+	}
+	x.err = m.Close()
+	return nil
+}
+
+func whole(body []byte) func(writer) error {
+	return func(w writer) error {
+		_, err := bytes.NewReader(body).WriteTo(w)
+		return err
+	}
+}
+
+// writePart writes one part of a multipart body.
+func writePart(m *multipart.Writer, kind string, size int64, head textproto.MIMEHeader, body func(writer) error) error {
+	if head == nil {
+		head = textproto.MIMEHeader{}
+	}
+	head.Set("Content-Type", kind)
+	head.Set("Content-Length", strconv.FormatInt(size, 10))
+	w, err := m.CreatePart(head)
+	if err != nil {
+		return err
+	}
+	return body(w)
+}

@@ -1,0 +1,308 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"image"
+	_ "image/png"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/microtome/microtome"
+	"github.com/microtome/microtome/synth"
+	"github.com/microtome/microtome/tiles"
+)
+
+// Patches answers with pixels of x's value, and fails where x is above 1000.
+func (f *fakeReader) Patches(ctx context.Context, items []tiles.Patch, o tiles.PatchOptions) ([]tiles.PatchResult, int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.fail; err != nil {
+		f.fail = nil
+		return nil, 0, err
+	}
+	ch := max(o.Channels, 1)
+	out := make([]tiles.PatchResult, len(items))
+	for i, it := range items {
+		f.calls = append(f.calls, call{Op: "patch", Region: it.Region})
+		if it.Region.L0X > 1000 {
+			out[i].Err = fmt.Errorf("level 0: tile 9,9: %w", microtome.ErrCorrupt)
+			continue
+		}
+		n := it.Region.Width * it.Region.Height * ch
+		f.lent.Add(1)
+		out[i].Pixels = microtome.NewHostPixels(bytes.Repeat([]byte{byte(it.Region.L0X)}, n), it.Region.Width, it.Region.Height, ch, func([]byte) { f.lent.Add(-1) })
+		out[i].Answer = tiles.Answer{Made: tiles.Rendered, Level: 1, CacheHit: i == 0}
+	}
+	return out, ch, ctx.Err()
+}
+
+func (f *fakeReader) EncodePixels(_ context.Context, px microtome.Pixels, _ microtome.Format, _ int) ([]byte, error) {
+	pix, _, _ := px.Host()
+	return []byte(fmt.Sprintf("picture of %d", pix[0])), nil
+}
+
+// post asks for a batch.
+func (s *site) post(body string, header ...string) *httptest.ResponseRecorder {
+	return s.postTo("/patches", body, header...)
+}
+
+func (s *site) postTo(target, body string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(body))
+	r.Host = "localhost:8080"
+	r.Header.Set("Content-Type", "application/json")
+	for _, line := range header {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+const fourItems = `"width":2,"height":1,"channels":3,"items":[{"slide":"a.svs","x":7,"y":0},{"slide":"none.svs","x":0,"y":0},{"slide":"b.svs","x":2000,"y":0},{"slide":"b.svs","x":9,"y":0}]`
+
+func TestPatchesRaw(t *testing.T) {
+	s := newSite(t, nil, nil)
+	w := s.post(`{"fill":200,` + fourItems + `}`)
+	want(t, "raw", w, 200, "")
+	b := w.Body.Bytes()
+	le := binary.LittleEndian
+	if len(b) != 64+4*8+4*6 || string(b[:8]) != "MTPATCH1" || le.Uint32(b[12:]) != 4 || le.Uint32(b[32:]) != 2 || w.Header().Get("Content-Length") != fmt.Sprint(len(b)) {
+		t.Fatalf("%d bytes: %x", len(b), b)
+	}
+	for i, code := range []uint16{200, 404, 422, 200} {
+		if got := le.Uint16(b[64+8*i:]); got != code {
+			t.Errorf("item %d: status %d, want %d", i, got, code)
+		}
+	}
+	if b[64+3] != 1 || b[64+24+3] != 0 || b[64+2] != 2 || b[64+8+2] != 255 || b[64+4] != 1 {
+		t.Errorf("statuses %x", b[64:96])
+	}
+	if want := []byte{7, 7, 7, 7, 7, 7, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 9, 9, 9, 9, 9, 9}; !bytes.Equal(b[96:], want) {
+		t.Errorf("pixels %v", b[96:])
+	}
+	if w.Header().Get("Microtome-Failed") != "2" || s.reader.lent.Load() != 0 {
+		t.Errorf("%s failed, %d pixels not released", w.Header().Get("Microtome-Failed"), s.reader.lent.Load())
+	}
+	page := s.get("/metrics").Body.String()
+	for _, line := range []string{`microtome_patch_items_total{outcome="failed"} 2`, `microtome_patch_items_total{outcome="ok"} 2`} {
+		if !strings.Contains(page, line) {
+			t.Errorf("no %s", line)
+		}
+	}
+}
+
+func TestPatchesNPY(t *testing.T) {
+	s := newSite(t, nil, nil)
+	body := `{"format":"npy",` + fourItems + `}`
+	w := s.post(body)
+	want(t, "npy", w, 200, "")
+	if got := w.Header().Get("Microtome-Failures"); got != "1:404, 2:422" || w.Header().Get("Content-Length") != fmt.Sprint(w.Body.Len()) || w.Body.Len() != 128+24 {
+		t.Errorf("failures %q, %d bytes", got, w.Body.Len())
+	}
+	w = s.post(body, "TE: trailers")
+	if got := w.Result().Trailer.Get("Microtome-Failures"); got != "1:404, 2:422" || w.Body.Len() != 128+24 {
+		t.Errorf("trailer %q, %d bytes", got, w.Body.Len())
+	}
+	w = s.postTo("/patches?statuses=1", body)
+	want(t, "npy in parts", w, 200, "")
+	parts := readParts(t, w)
+	if len(parts) != 2 || len(parts[0].body) != 128+24 {
+		t.Fatalf("%d parts", len(parts))
+	}
+	var got struct{ Statuses []itemJSON }
+	if err := json.Unmarshal(parts[1].body, &got); err != nil || len(got.Statuses) != 4 {
+		t.Fatalf("%s: %v", parts[1].body, err)
+	}
+	if st := got.Statuses; st[0].Cache != "hit" || st[3].Made != "rendered" || st[1].Code != "not_found" || st[2].Status != 422 || !strings.Contains(st[2].Message, "tile 9,9") {
+		t.Errorf("%+v", st)
+	}
+}
+
+// part is a part of a multipart answer.
+type part struct {
+	head map[string][]string
+	body []byte
+}
+
+func readParts(t *testing.T, w *httptest.ResponseRecorder) (all []part) {
+	t.Helper()
+	kind, p, err := mime.ParseMediaType(w.Header().Get("Content-Type"))
+	if err != nil || kind != "multipart/mixed" {
+		t.Fatal(kind, err)
+	}
+	m := multipart.NewReader(w.Body, p["boundary"])
+	for {
+		next, err := m.NextPart()
+		if err == io.EOF {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(next)
+		if err != nil || next.Header.Get("Content-Length") != fmt.Sprint(len(b)) {
+			t.Fatal(next.Header, len(b), err)
+		}
+		all = append(all, part{next.Header, b})
+	}
+}
+
+func TestPatchesAsPictures(t *testing.T) {
+	s := newSite(t, nil, nil)
+	w := s.post(`{"format":"png",` + fourItems + `}`)
+	want(t, "png", w, 200, "")
+	parts := readParts(t, w)
+	if len(parts) != 4 || string(parts[0].body) != "picture of 7" || string(parts[3].body) != "picture of 9" {
+		t.Fatalf("%d parts: %q", len(parts), parts)
+	}
+	for i, st := range []string{"200", "404", "422", "200"} {
+		if parts[i].head["Microtome-Status"][0] != st {
+			t.Errorf("part %d: %v", i, parts[i].head)
+		}
+	}
+	if parts[0].head["Content-Type"][0] != "image/png" || parts[1].head["Content-Type"][0] != "application/json" {
+		t.Errorf("%v, %v", parts[0].head, parts[1].head)
+	}
+	if s.reader.lent.Load() != 0 {
+		t.Errorf("%d pixels not released", s.reader.lent.Load())
+	}
+}
+
+func TestPatchesRefused(t *testing.T) {
+	s := newSite(t, nil, func(o *Options) { o.MaxPixels = 1000 })
+	good := `{` + fourItems + `}`
+	many := `{"width":1,"height":1,"items":[`
+	for i := range maxBatchSlides + 1 {
+		many += fmt.Sprintf(`{"slide":"s%d","x":0,"y":0},`, i)
+	}
+	many = strings.TrimSuffix(many, ",") + `]}`
+	for _, c := range []struct {
+		target, body, header string
+		status               int
+		code                 string
+	}{
+		{"/patches", `{`, "", 400, "malformed"}, {"/patches", good, "Content-Type: text/plain", 415, "unsupported"},
+		{"/patches?x=1", good, "", 400, "malformed"}, {"/patches?statuses=2", good, "", 400, "malformed"}, {"/patches?statuses=1", good, "", 400, "malformed"},
+		{"/patches?format=png", good, "", 400, "malformed"}, {"/patches", strings.Repeat(" ", maxBatchBody+1), "", 413, "over_limit"},
+		{"/patches", `{"slide":"a.svs","width":30,"height":30,"items":[{"x":0,"y":0},{"x":0,"y":0}]}`, "", 413, "over_limit"},
+		{"/patches", many, "", 413, "over_limit"}, {"/slides", good, "", 405, "method_not_allowed"}, {"/patches/", good, "", 405, "method_not_allowed"},
+		{"/patches", good, "Host: evil.example", 403, "host_not_allowed"},
+	} {
+		if strings.HasPrefix(c.header, "Host") {
+			continue
+		}
+		w := s.postTo(c.target, c.body, c.header)
+		want(t, c.target+" "+c.body[:min(40, len(c.body))], w, c.status, c.code)
+	}
+	w := s.get("/patches")
+	want(t, "GET", w, 405, "method_not_allowed")
+	if w.Header().Get("Allow") != "POST, OPTIONS" {
+		t.Errorf("Allow: %s", w.Header().Get("Allow"))
+	}
+	s.reader.fail = fmt.Errorf("full: %w", microtome.ErrBusy)
+	w = s.post(good)
+	want(t, "busy", w, 503, "busy")
+	if w.Header().Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	want(t, "then", s.post(good), 200, "")
+	if s.reader.lent.Load() != 0 {
+		t.Errorf("%d pixels not released", s.reader.lent.Load())
+	}
+}
+
+// TestPatchesCrossSite: a page of another site can't use the visitor's cookie.
+func TestPatchesCrossSite(t *testing.T) {
+	s := newSite(t, nil, func(o *Options) { o.Token = "secret" })
+	cookie := "Cookie: " + strings.Split(s.get("/?token=secret").Header().Get("Set-Cookie"), ";")[0]
+	body := `{` + fourItems + `}`
+	want(t, "no token", s.post(body), 401, "token_needed")
+	want(t, "bearer", s.post(body, "Authorization: Bearer secret", "Origin: https://evil.example"), 200, "")
+	want(t, "own page", s.post(body, cookie, "Sec-Fetch-Site: same-origin"), 200, "")
+	want(t, "other site", s.post(body, cookie, "Sec-Fetch-Site: cross-site"), 403, "cross_site")
+	want(t, "old browser", s.post(body, cookie, "Origin: https://evil.example"), 403, "cross_site")
+}
+
+// TestRoomForBatches: what is under way is bounded, and so is who waits.
+func TestRoomForBatches(t *testing.T) {
+	r := newRoom(100)
+	release, err := r.take(t.Context(), 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	for range maxBatchWaiting {
+		go func() {
+			release, err := r.take(ctx, 1)
+			if err == nil {
+				release()
+			}
+			done <- err
+		}()
+	}
+	for r.waiting.Load() < maxBatchWaiting {
+	}
+	if _, err := r.take(t.Context(), 1); explain(err, "").status != 503 {
+		t.Errorf("one too many: %v", err)
+	}
+	release()
+	for range maxBatchWaiting {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	cancel()
+}
+
+// TestRealPatches: the pixels of a batch are those of regions.
+func TestRealPatches(t *testing.T) {
+	s := newRealSite(t, map[string]synth.Spec{"a.svs": svs(1), "dir/b.svs": svs(2)}, nil)
+	type item struct{ slide, scale string }
+	var items, regions []string
+	for i, it := range []item{{"a.svs", `"level":0`}, {"dir/b.svs", `"level":1`}, {"a.svs", `"mpp":1.3`}, {"dir/b.svs", `"downsample":2.7`}, {"a.svs", `"magnification":10`}} {
+		for _, at := range [][2]int{{240 * i, 240}, {101*i - 50, 77 * i}, {1400, 1050}, {5000, 0}} {
+			items = append(items, fmt.Sprintf(`{"slide":%q,"x":%d,"y":%d,%s}`, it.slide, at[0], at[1], it.scale))
+			regions = append(regions, fmt.Sprintf("/slides/%s/region?x=%d&y=%d&width=120&height=110&format=raw&%s", it.slide, at[0], at[1],
+				strings.NewReplacer(`"`, "", ":", "=").Replace(it.scale)))
+		}
+	}
+	body := `"width":120,"height":110,"items":[` + strings.Join(items, ",") + `]}`
+	const size = 120 * 110 * 3
+	w := s.post("{" + body)
+	want(t, "raw", w, 200, "")
+	pix := w.Body.Bytes()[64+8*len(items):]
+	planar := s.post(`{"layout":"NCHW",` + body).Body.Bytes()[64+8*len(items):]
+	pictures := readParts(t, s.post(`{"format":"png",`+body))
+	for i, target := range regions {
+		one := s.get(target)
+		want(t, target, one, 200, "")
+		mine := pix[i*size:][:size]
+		if !bytes.Equal(mine, one.Body.Bytes()) {
+			t.Errorf("%s: the batch has other pixels", target)
+		}
+		for p := range 120 * 110 {
+			if planar[i*size+p] != mine[3*p] || planar[i*size+120*110+p] != mine[3*p+1] || planar[i*size+2*120*110+p] != mine[3*p+2] {
+				t.Errorf("%s: NCHW differs at pixel %d", target, p)
+				break
+			}
+		}
+		m, _, err := image.Decode(bytes.NewReader(pictures[i].body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, g, b, _ := m.At(60, 50).RGBA(); byte(r>>8) != mine[3*(50*120+60)] || byte(g>>8) != mine[3*(50*120+60)+1] || byte(b>>8) != mine[3*(50*120+60)+2] {
+			t.Errorf("%s: the picture differs", target)
+		}
+	}
+}
