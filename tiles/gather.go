@@ -1,11 +1,9 @@
 package tiles
 
 import (
-	"cmp"
 	"context"
 	"image"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -141,20 +139,12 @@ func (g *gather) lookUp() []int32 {
 	return missing
 }
 
-// each draws what is kept and works off what is missing, by as many workers as
-// there is work for.
+// each draws what is kept and works off what is missing, in the order of the
+// lays, by as many workers as there is work for.
 func (g *gather) each(ctx context.Context, missing []int32) {
 	most := runtime.GOMAXPROCS(0)
 	size := min(maxGroup, (len(missing)+most-1)/most)
 	size = max(size, 1)
-	if g.named != nil {
-		// Neighbours lie near each other in the file.
-		slices.SortFunc(missing, func(a, b int32) int {
-			x, y := &g.loads[a], &g.loads[b]
-			return cmp.Or(cmp.Compare(x.key.generation, y.key.generation), cmp.Compare(x.key.level, y.key.level),
-				cmp.Compare(x.key.plane, y.key.plane), cmp.Compare(x.row, y.row), cmp.Compare(x.col, y.col))
-		})
-	}
 	var next atomic.Int64
 	work := func() {
 		for {

@@ -24,6 +24,10 @@ type PatchOptions struct {
 	// no item that can be answered has colours.
 	Channels int
 	Priority microtome.Priority
+	// Each, when set, gets every item as soon as it is made, in any order and
+	// from many goroutines at once, and owns its pixels. The results of Patches
+	// have none then. It is first called when the number of channels is known.
+	Each func(i, channels int, res PatchResult)
 }
 
 // PatchResult answers one Patch: exactly one of Pixels and Err is set.
@@ -48,15 +52,17 @@ func (r *Reader) Patches(ctx context.Context, items []Patch, o PatchOptions) ([]
 		return nil, 0, err
 	}
 	defer r.batches.give(1)
-	b := &batch{r: r, items: make([]patch, len(items)), channels: o.Channels, priority: o.Priority}
+	b := &batch{r: r, items: make([]patch, len(items)), channels: o.Channels, priority: o.Priority, each: o.Each}
 	b.plan(items)
 	if err := b.make(ctx); err != nil {
 		b.drop()
 		return nil, 0, err
 	}
 	results := make([]PatchResult, len(items))
-	for i := range results {
-		results[i] = b.items[i].result()
+	if b.each == nil {
+		for i := range results {
+			results[i] = b.items[i].result()
+		}
 	}
 	return results, b.channels, nil
 }
@@ -68,12 +74,14 @@ type batch struct {
 	channels int
 	priority microtome.Priority
 	counted  bool // the memory is accounted for elsewhere
+	each     func(i, channels int, res PatchResult)
 }
 
 // patch is one item in the making.
 type patch struct {
 	plan  *regionPlan
 	lay   *lay
+	band  *canvas // the source of what is filtered, while it is laid
 	px    microtome.Pixels
 	drawn int
 	hit   bool
@@ -100,6 +108,21 @@ func (b *batch) plan(items []Patch) {
 	if b.channels == 0 {
 		b.channels = channels
 	}
+	for i := range b.items {
+		if b.items[i].err != nil {
+			b.made(i)
+		}
+	}
+}
+
+// made hands an item over to who wants each.
+func (b *batch) made(i int) {
+	if b.each == nil {
+		return
+	}
+	p := &b.items[i]
+	b.each(i, b.channels, p.result())
+	p.px = nil
 }
 
 // maxMaking bounds the memory of what a batch filters at once, in bytes.
@@ -118,34 +141,47 @@ func (b *batch) make(ctx context.Context) error {
 				making += p.plan.req.bandCost()
 			}
 		}
-		if err := b.some(ctx, b.items[from:i], making); err != nil {
+		if err := b.some(ctx, from, i, making); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// some makes a few items, which take so much memory meanwhile.
-func (b *batch) some(ctx context.Context, items []patch, making int64) error {
+// some makes the items from the from-th to before the to-th, which take so much
+// memory meanwhile.
+func (b *batch) some(ctx context.Context, from, to int, making int64) error {
 	if making > 0 && !b.counted {
-		if err := b.r.making.take(ctx, making); err != nil {
+		take := b.r.making.take
+		if from > 0 {
+			take = b.r.making.more
+		}
+		if err := take(ctx, making); err != nil {
 			return err
 		}
 		defer b.r.making.give(making)
 	}
-	lays := make([]*lay, 0, len(items))
-	for i := range items {
-		p := &items[i]
+	lays := make([]*lay, 0, to-from)
+	var alone []int
+	for i := from; i < to; i++ {
+		p := &b.items[i]
 		if p.err != nil {
 			continue
 		}
-		if p.begin(b.channels); p.lay != nil {
-			lays = append(lays, p.lay)
+		if p.begin(b.channels); p.lay == nil {
+			alone = append(alone, i)
+			continue
 		}
+		p.lay.then = func(*lay) {
+			p.end(ctx, b.channels)
+			b.made(i)
+		}
+		lays = append(lays, p.lay)
 	}
 	b.r.lay(ctx, lays, access{priority: b.priority, cache: b.r.patches, partly: true})
-	for i := range items {
-		items[i].end(ctx, b.channels)
+	for _, i := range alone {
+		b.items[i].end(ctx, b.channels)
+		b.made(i)
 	}
 	return ctx.Err()
 }
@@ -171,15 +207,8 @@ func (p *patch) begin(channels int) {
 	if src.Empty() || area(src) > bandPixels {
 		return
 	}
-	band := newCanvas(src.Dx(), src.Dy(), q.p.channels())
-	p.lay = &lay{p: q.p, src: src, dst: band, ch: band.ch, off: image.Pt(-src.Min.X, -src.Min.Y)}
-	p.lay.then = func(l *lay) {
-		if l.failed.Load() == nil {
-			dst := newCanvas(q.w, q.h, band.ch)
-			newFilter(q.ax, q.ay, q.x0, q.w, q.clamp, band.ch, q.p.bg).rows(dst, 0, q.h, q.y0, band, src)
-			p.px = dst.pixels()
-		}
-	}
+	p.band = newCanvas(src.Dx(), src.Dy(), q.p.channels())
+	p.lay = &lay{p: q.p, src: src, dst: p.band, ch: p.band.ch, off: image.Pt(-src.Min.X, -src.Min.Y)}
 }
 
 // flat is the lay of a request that copies pixels, background around them.
@@ -205,23 +234,30 @@ func (q *request) flat(channels int) *lay {
 
 // end takes what was laid, or makes what could not be laid with the others.
 func (p *patch) end(ctx context.Context, channels int) {
-	switch l := p.lay; {
-	case p.err != nil:
-		return
+	l := p.lay
+	if l != nil {
+		p.drawn, p.hit, p.err = int(l.drawn.Load()), !l.missed.Load(), l.err()
+	}
+	q := &p.plan.req
+	switch {
 	case l == nil:
 		var dst *canvas
-		if dst, p.drawn, p.err = p.plan.req.scaled(ctx); p.err == nil {
+		if dst, p.drawn, p.err = q.scaled(ctx); p.err == nil {
 			p.px = dst.pixels()
 		}
-	case l.then != nil:
-		p.drawn, p.hit, p.err = int(l.drawn.Load()), !l.missed.Load(), l.err()
-		l.dst.free()
-	default:
-		p.drawn, p.hit = int(l.drawn.Load()), !l.missed.Load()
+	case p.band == nil:
 		p.px, p.err = l.taken()
+	case p.err == nil:
+		dst := newCanvas(q.w, q.h, p.band.ch)
+		newFilter(q.ax, q.ay, q.x0, q.w, q.clamp, p.band.ch, q.p.bg).rows(dst, 0, q.h, q.y0, p.band, l.src)
+		p.px = dst.pixels()
+	}
+	if p.band != nil {
+		p.band.free()
+		p.band = nil
 	}
 	if p.err == nil && p.px.Channels() != channels {
-		p.px = recoloured(p.px, channels, p.plan.req.p.bg)
+		p.px = recoloured(p.px, channels, q.p.bg)
 	}
 }
 
