@@ -156,8 +156,21 @@ func (g *gather) each(ctx context.Context, missing []int32) {
 		}
 	}
 	var others sync.WaitGroup
+	var failed atomic.Pointer[any] // a panic of another worker, for the caller
+	defer func() {
+		if p := failed.Load(); p != nil {
+			panic(*p)
+		}
+	}()
 	for range min(most, (len(missing)+size-1)/size) - 1 {
-		others.Go(work)
+		others.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					failed.Store(&p)
+				}
+			}()
+			work()
+		})
 	}
 	for i := range g.loads {
 		if n := &g.loads[i]; n.kept != nil {

@@ -19,30 +19,51 @@ const maxFailures = 4 << 10
 
 // writeRaw writes header, statuses and pixels.
 func (b *batch) writeRaw(x *exchange) error {
-	h := x.Header()
-	h["Content-Type"] = contentTypes[microtome.FormatRaw]
+	if err := b.all(); err != nil {
+		return err
+	}
+	failed := patchwire.Failed(b.status)
+	x.set("Microtome-Failed", strconv.Itoa(failed))
+	x.Header()["Content-Type"] = contentTypes[microtome.FormatRaw]
 	x.set("Content-Length", strconv.FormatInt(b.shape.RawBytes(), 10))
-	return b.write(x, patchwire.AppendRaw(nil, b.shape, b.status))
+	return b.write(x, patchwire.AppendStatuses(patchwire.AppendHead(nil, b.shape, failed, false), b.status))
 }
 
-// writeNPY writes the array alone. Which items failed stands in
-// Microtome-Failures: in the trailer for clients that ask for trailers, else in
-// the header.
-func (b *batch) writeNPY(x *exchange, r *http.Request) error {
+// streamRaw writes header and pixels as they are made, then the statuses.
+func (b *batch) streamRaw(x *exchange) error {
+	x.Header()["Content-Type"] = contentTypes[microtome.FormatRaw]
+	x.set("Content-Length", strconv.FormatInt(b.shape.RawBytes(), 10))
+	if err := b.write(x, patchwire.AppendHead(nil, b.shape, -1, true)); err != nil || x.err != nil {
+		return err
+	}
+	_, x.err = x.Write(patchwire.AppendStatuses(nil, b.status))
+	return nil
+}
+
+// writeNPY writes the array alone. Which items failed stands in the header.
+func (b *batch) writeNPY(x *exchange) error {
+	if err := b.all(); err != nil {
+		return err
+	}
+	x.set("Microtome-Failed", strconv.Itoa(patchwire.Failed(b.status)))
+	if failures := patchwire.Failures(b.status, maxFailures); failures != "" {
+		x.set("Microtome-Failures", failures)
+	}
 	head := patchwire.AppendNPY(nil, b.shape)
+	x.Header()["Content-Type"] = contentTypes[microtome.FormatNPY]
+	x.set("Content-Length", strconv.FormatInt(int64(len(head))+int64(b.shape.N)*b.shape.ItemBytes(), 10))
+	return b.write(x, head)
+}
+
+// streamNPY writes the array as its items are made, and in the trailer which of
+// them failed.
+func (b *batch) streamNPY(x *exchange) error {
 	h := x.Header()
 	h["Content-Type"] = contentTypes[microtome.FormatNPY]
-	failures := patchwire.Failures(b.status, maxFailures)
-	if !wantsTrailers(r) {
-		if failures != "" {
-			x.set("Microtome-Failures", failures)
-		}
-		x.set("Content-Length", strconv.FormatInt(int64(len(head))+int64(b.shape.N)*b.shape.ItemBytes(), 10))
-		return b.write(x, head)
-	}
-	x.set("Trailer", "Microtome-Failures")
-	err := b.write(x, head)
-	h["Microtome-Failures"] = []string{failures}
+	h["Trailer"] = []string{"Microtome-Failed, Microtome-Failures"}
+	err := b.write(x, patchwire.AppendNPY(nil, b.shape))
+	h["Microtome-Failed"] = []string{strconv.Itoa(patchwire.Failed(b.status))}
+	h["Microtome-Failures"] = []string{patchwire.Failures(b.status, maxFailures)}
 	return err
 }
 
@@ -57,19 +78,23 @@ func wantsTrailers(r *http.Request) bool {
 	return false
 }
 
-// write writes the array behind its head, item by item; each item's pixels are
-// given up when they are written. Once the head is out, a failure is the
-// client's: it left.
+// write writes the array behind its head, item by item. Once the head is out an
+// error can only be told by breaking off.
 func (b *batch) write(x *exchange, head []byte) error {
 	x.WriteHeader(http.StatusOK)
-	if _, err := x.Write(head); err != nil {
-		x.err = err
-		return nil
+	if _, x.err = x.Write(head); x.err == nil {
+		x.err = b.writeItems(x)
 	}
-	if err := b.writeItems(x); err != nil {
-		x.err = err
-	}
+	b.breakOff(x)
 	return nil
+}
+
+// breakOff ends an answer that can't be finished though the client is there, so
+// that it doesn't take what it got for the whole.
+func (b *batch) breakOff(x *exchange) {
+	if b.made == nil && b.err != nil && b.asker.Err() == nil {
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // writer is what items are written to.
@@ -85,6 +110,9 @@ func (b *batch) writeItems(w writer) error {
 	}
 	filled := false // spare holds fill values
 	for i := range b.results {
+		if err := b.await(i); err != nil {
+			return err
+		}
 		px := b.results[i].Pixels
 		if px == nil {
 			if out := take(); !filled {
@@ -108,12 +136,10 @@ func (b *batch) writeItems(w writer) error {
 			out, filled = take(), false
 			arrange(out, pix, stride, s)
 		}
-		_, err := w.Write(out)
-		px.Release()
-		b.results[i].Pixels = nil
-		if err != nil {
+		if _, err := w.Write(out); err != nil {
 			return err
 		}
+		b.written(i)
 	}
 	return nil
 }
@@ -153,16 +179,9 @@ func (b *batch) item(i int) itemJSON {
 	return itemJSON{Index: i, Status: st.Code, Made: madeNames[st.Made], Cache: cache, Level: &st.Level}
 }
 
-// writeParts writes the array and, as a second part, all statuses.
-func (b *batch) writeParts(x *exchange) error {
-	all := make([]itemJSON, len(b.status))
-	for i := range all {
-		all[i] = b.item(i)
-	}
-	text, err := json.Marshal(map[string]any{"statuses": all})
-	if err != nil {
-		return err
-	}
+// streamParts writes the array as its items are made and, as a second part, all
+// statuses.
+func (b *batch) streamParts(x *exchange) error {
 	m := multipart.NewWriter(x)
 	x.set("Content-Type", "multipart/mixed; boundary="+m.Boundary())
 	x.WriteHeader(http.StatusOK)
@@ -175,18 +194,35 @@ func (b *batch) writeParts(x *exchange) error {
 		return b.writeItems(w)
 	})
 	if x.err == nil {
-		x.err = writePart(m, "application/json", int64(len(text)), nil, whole(text))
+		x.err = b.writeStatuses(m)
 	}
-	if x.err == nil {
-		x.err = m.Close()
-	}
+	b.breakOff(x)
 	return nil
 }
 
+// writeStatuses writes the second part of npy, and ends the body.
+func (b *batch) writeStatuses(m *multipart.Writer) error {
+	all := make([]itemJSON, len(b.status))
+	for i := range all {
+		all[i] = b.item(i)
+	}
+	text, err := json.Marshal(map[string]any{"statuses": all})
+	if err != nil {
+		return err
+	}
+	if err := writePart(m, "application/json", int64(len(text)), nil, whole(text)); err != nil {
+		return err
+	}
+	return m.Close()
+}
+
 // writePictures writes each item as a part: its picture, or why there is none.
-func (s *server) writePictures(x *exchange, r *http.Request, b *batch) error {
-	made := s.pictures(r.Context(), b)
-	if err := r.Context().Err(); err != nil {
+func (s *server) writePictures(x *exchange, b *batch) error {
+	if err := b.all(); err != nil {
+		return err
+	}
+	made := s.pictures(b)
+	if err := b.ctx.Err(); err != nil {
 		return err
 	}
 	x.set("Microtome-Failed", strconv.Itoa(patchwire.Failed(b.status)))
@@ -204,7 +240,7 @@ func (s *server) writePictures(x *exchange, r *http.Request, b *batch) error {
 		}
 		head := textproto.MIMEHeader{"Microtome-Status": {strconv.Itoa(b.status[i].Code)}}
 		if x.err = writePart(m, kind, int64(len(body)), head, whole(body)); x.err != nil {
-			return nil
+			return nil // the client went away
 		}
 	}
 	x.err = m.Close()

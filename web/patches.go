@@ -1,19 +1,15 @@
 package web
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
 	"github.com/microtome/microtome"
-	"github.com/microtome/microtome/library"
-	"github.com/microtome/microtome/tiles"
 	"github.com/microtome/microtome/web/patchwire"
 	"github.com/microtome/microtome/web/route"
 )
@@ -26,15 +22,6 @@ const (
 	// maxBatchWaiting bounds the batches that wait for room.
 	maxBatchWaiting = 64
 )
-
-// batch is a request for patches under way.
-type batch struct {
-	q       route.Batch
-	results []tiles.PatchResult // by item
-	status  []patchwire.Status
-	failed  []failure // by item; zero where the item has pixels
-	shape   patchwire.Shape
-}
 
 // patches answers POST /patches.
 func (s *server) patches(x *exchange, r *http.Request) error {
@@ -62,24 +49,30 @@ func (s *server) patches(x *exchange, r *http.Request) error {
 		return err
 	}
 	defer release()
-	b := &batch{q: q}
-	defer b.release()
-	if err := s.makeBatch(r.Context(), b); err != nil {
+	b := newBatch(r.Context(), q)
+	defer b.close()
+	if err := b.begin(s.opt.Library, s.opt.Reader); err != nil {
 		return err
 	}
-	s.metrics.patches(len(q.Items), patchwire.Failed(b.status))
-	h := x.Header()
-	h["Cache-Control"] = headerNoStore
-	x.set("Microtome-Failed", strconv.Itoa(patchwire.Failed(b.status)))
+	x.Header()["Cache-Control"] = headerNoStore
 	switch {
+	case q.Format == "raw" && q.Last:
+		err = b.streamRaw(x)
 	case q.Format == "raw":
-		return b.writeRaw(x)
-	case q.Format == "npy" && !second:
-		return b.writeNPY(x, r)
+		err = b.writeRaw(x)
+	case q.Format == "npy" && second:
+		err = b.streamParts(x)
+	case q.Format == "npy" && wantsTrailers(r):
+		err = b.streamNPY(x)
 	case q.Format == "npy":
-		return b.writeParts(x)
+		err = b.writeNPY(x)
+	default:
+		err = s.writePictures(x, b)
 	}
-	return s.writePictures(x, r, b)
+	if err == nil && x.err == nil {
+		s.metrics.patches(len(q.Items), patchwire.Failed(b.status))
+	}
+	return err
 }
 
 // parseStatuses reads the query: statuses=1 asks for them as a second part.
@@ -115,99 +108,8 @@ func (s *server) readBatch(x *exchange, r *http.Request) (route.Batch, error) {
 	return route.ParseBatch(body)
 }
 
-// used is a slide in use by a batch, or why it can't be.
-type used struct {
-	handle *library.Handle
-	err    error
-}
-
-// makeBatch opens the slides and makes the pixels. What concerns an item alone
-// becomes its status.
-func (s *server) makeBatch(ctx context.Context, b *batch) error {
-	slides := map[string]used{}
-	defer func() {
-		for _, u := range slides {
-			if u.handle != nil {
-				u.handle.Release()
-			}
-		}
-	}()
-	n := len(b.q.Items)
-	b.status, b.failed, b.results = make([]patchwire.Status, n), make([]failure, n), make([]tiles.PatchResult, n)
-	var ask []tiles.Patch
-	var of []int // the item of each
-	for i := range b.q.Items {
-		it := &b.q.Items[i]
-		u, seen := slides[it.Slide]
-		if !seen {
-			if len(slides) >= maxBatchSlides {
-				return fmt.Errorf("more than %d slides: %w", maxBatchSlides, microtome.ErrLimit)
-			}
-			u.handle, u.err = s.opt.Library.Acquire(ctx, it.Slide)
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			slides[it.Slide] = u
-		}
-		if u.err != nil {
-			b.fail(i, u.err)
-			continue
-		}
-		ask, of = append(ask, b.patch(it, u.handle.Slide())), append(of, i)
-	}
-	got, channels, err := s.opt.Reader.Patches(ctx, ask, tiles.PatchOptions{Channels: b.q.Channels, Priority: microtome.PrioritySampler})
-	if err != nil {
-		return err
-	}
-	for j, res := range got {
-		b.results[of[j]] = res
-		b.done(of[j], &res)
-	}
-	if len(ask) == 0 && b.q.Channels == 0 {
-		channels = 3
-	}
-	b.shape = patchwire.Shape{N: n, Height: b.q.Height, Width: b.q.Width, Channels: channels, Planar: b.q.Planar, Fill: b.q.Fill}
-	return nil
-}
-
-// patch is an item as the reader takes it.
-func (b *batch) patch(it *route.BatchItem, slide microtome.Slide) tiles.Patch {
-	at := frame(slide.Info(), b.q.Bounds).Min
-	return tiles.Patch{
-		Slide: slide, C: it.C, Z: it.Z, T: it.T, Background: it.Background,
-		Region: tiles.Region{L0X: it.L0X + int64(at.X), L0Y: it.L0Y + int64(at.Y), Width: b.q.Width, Height: b.q.Height,
-			Scale: tiles.Scale{Kind: scaleKinds[it.Scale], Value: it.Value, Tolerance: b.q.Tolerance}},
-	}
-}
-
-// done notes what became of an item.
-func (b *batch) done(i int, res *tiles.PatchResult) {
-	if res.Err != nil {
-		b.fail(i, res.Err)
-		return
-	}
-	a := &res.Answer
-	b.status[i] = patchwire.Status{Code: http.StatusOK, Made: uint8(a.Made), Hit: a.CacheHit, Level: a.Level}
-}
-
-func (b *batch) fail(i int, err error) {
-	f := explain(err, b.q.Items[i].Slide)
-	b.failed[i] = f
-	b.status[i] = patchwire.Status{Code: f.status, Made: patchwire.NotMade}
-}
-
-// release gives up the pixels that have not been written.
-func (b *batch) release() {
-	for i := range b.results {
-		if px := b.results[i].Pixels; px != nil {
-			px.Release()
-			b.results[i].Pixels = nil
-		}
-	}
-}
-
 // pictures encodes the items, as many at once as there are processors.
-func (s *server) pictures(ctx context.Context, b *batch) [][]byte {
+func (s *server) pictures(b *batch) [][]byte {
 	format := formatOf(b.q.Format)
 	out := make([][]byte, len(b.results))
 	var next atomic.Int64
@@ -218,7 +120,7 @@ func (s *server) pictures(ctx context.Context, b *batch) [][]byte {
 				continue
 			}
 			var err error
-			if out[i], err = s.opt.Reader.EncodePixels(ctx, px, format, b.q.Quality); err != nil {
+			if out[i], err = s.opt.Reader.EncodePixels(b.ctx, px, format, b.q.Quality); err != nil {
 				b.fail(int(i), err)
 			}
 			px.Release()

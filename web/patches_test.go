@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	_ "image/png"
@@ -35,14 +36,24 @@ func (f *fakeReader) Patches(ctx context.Context, items []tiles.Patch, o tiles.P
 		f.calls = append(f.calls, call{Op: "patch", Region: it.Region})
 		if it.Region.L0X > 1000 {
 			out[i].Err = fmt.Errorf("level 0: tile 9,9: %w", microtome.ErrCorrupt)
+			o.Each(i, ch, out[i])
 			continue
 		}
 		n := it.Region.Width * it.Region.Height * ch
 		f.lent.Add(1)
 		out[i].Pixels = microtome.NewHostPixels(bytes.Repeat([]byte{byte(it.Region.L0X)}, n), it.Region.Width, it.Region.Height, ch, func([]byte) { f.lent.Add(-1) })
 		out[i].Answer = tiles.Answer{Made: tiles.Rendered, Level: 1, CacheHit: i == 0}
+		if i > 0 && f.loses {
+			out[i].Pixels.Release()
+			return nil, 0, errors.New("lost")
+		}
+		if i > 0 { // not in order
+			defer o.Each(i, ch, out[i])
+			continue
+		}
+		o.Each(i, ch, out[i])
 	}
-	return out, ch, ctx.Err()
+	return nil, ch, ctx.Err()
 }
 
 func (f *fakeReader) EncodePixels(_ context.Context, px microtome.Pixels, _ microtome.Format, _ int) ([]byte, error) {
@@ -93,8 +104,12 @@ func TestPatchesRaw(t *testing.T) {
 	if w.Header().Get("Microtome-Failed") != "2" || s.reader.lent.Load() != 0 {
 		t.Errorf("%s failed, %d pixels not released", w.Header().Get("Microtome-Failed"), s.reader.lent.Load())
 	}
+	last := s.post(`{"fill":200,"statuses":"last",` + fourItems + `}`).Body.Bytes()
+	if len(last) != len(b) || !bytes.Equal(last[64:64+24], b[96:]) || !bytes.Equal(last[64+24:], b[64:96]) || le.Uint64(last[40:]) != 64+24 || le.Uint64(last[48:]) != 64 {
+		t.Errorf("statuses last: %x", last)
+	}
 	page := s.get("/metrics").Body.String()
-	for _, line := range []string{`microtome_patch_items_total{outcome="failed"} 2`, `microtome_patch_items_total{outcome="ok"} 2`} {
+	for _, line := range []string{`microtome_patch_items_total{outcome="failed"} 4`, `microtome_patch_items_total{outcome="ok"} 4`} {
 		if !strings.Contains(page, line) {
 			t.Errorf("no %s", line)
 		}
@@ -108,6 +123,9 @@ func TestPatchesNPY(t *testing.T) {
 	want(t, "npy", w, 200, "")
 	if got := w.Header().Get("Microtome-Failures"); got != "1:404, 2:422" || w.Header().Get("Content-Length") != fmt.Sprint(w.Body.Len()) || w.Body.Len() != 128+24 {
 		t.Errorf("failures %q, %d bytes", got, w.Body.Len())
+	}
+	if w.Header().Get("Microtome-Failed") != "2" {
+		t.Error(w.Header())
 	}
 	w = s.post(body, "TE: trailers")
 	if got := w.Result().Trailer.Get("Microtome-Failures"); got != "1:404, 2:422" || w.Body.Len() != 128+24 {
@@ -216,6 +234,29 @@ func TestPatchesRefused(t *testing.T) {
 		t.Error("no Retry-After")
 	}
 	want(t, "then", s.post(good), 200, "")
+	if s.reader.lent.Load() != 0 {
+		t.Errorf("%d pixels not released", s.reader.lent.Load())
+	}
+}
+
+// TestPatchesBreakOff: an answer that can't be finished is not taken for whole.
+func TestPatchesBreakOff(t *testing.T) {
+	s := newSite(t, nil, nil)
+	for _, body := range []string{`{"statuses":"last",` + fourItems + `}`, `{"format":"npy",` + fourItems + `}`} {
+		s.reader.loses = true
+		func() {
+			defer func() {
+				if p := recover(); p != http.ErrAbortHandler {
+					t.Errorf("%.20s: %v", body, p)
+				}
+			}()
+			s.post(body, "TE: trailers")
+		}()
+		s.reader.loses = false
+		want(t, "then", s.post(body), 200, "")
+	}
+	s.reader.loses = true
+	want(t, "before the head is out", s.post(`{`+fourItems+`}`), 500, "internal")
 	if s.reader.lent.Load() != 0 {
 		t.Errorf("%d pixels not released", s.reader.lent.Load())
 	}

@@ -118,6 +118,7 @@ type fakeReader struct {
 	panics bool
 	quiet  bool         // keeps no calls
 	body   []byte       // instead of the description
+	loses  bool         // a batch's items after the first
 	lent   atomic.Int64 // pixels of batches, not yet released
 }
 

@@ -43,7 +43,9 @@ func (s Shape) RawBytes() int64 {
 	return headBytes + int64(s.N)*(statusBytes+s.ItemBytes())
 }
 
-// AppendRaw appends the raw format's header and its statuses, all little endian:
+// AppendHead appends the raw format's header, all little endian. failed is how
+// many patches failed, -1 when that isn't known yet; last says that the statuses
+// stand behind the pixels:
 //
 //	 0  8  "MTPATCH1"
 //	 8  4  bytes of this header: 64
@@ -55,26 +57,36 @@ func (s Shape) RawBytes() int64 {
 //	29  1  layout: 0 is NHWC, 1 is NCHW
 //	30  1  fill value of failed patches
 //	31  1  0
-//	32  4  failed patches
+//	32  4  failed patches; 2^32 - 1: see the statuses
 //	36  4  0
-//	40  8  where the statuses begin: 64
+//	40  8  where the statuses begin
 //	48  8  where the pixels begin
 //	56  8  bytes of pixels
-//
-// A status is 8 bytes: the code in 2, how it was made in 1 (see Status), 1 when
-// all it needed was cached in 1, the level in 2, 0 in 2.
-func AppendRaw(b []byte, s Shape, statuses []Status) []byte {
+func AppendHead(b []byte, s Shape, failed int, last bool) []byte {
 	le := binary.LittleEndian
 	b = append(b, Magic...)
 	for _, n := range []int{headBytes, s.N, s.Height, s.Width, s.Channels} {
 		b = le.AppendUint32(b, uint32(n))
 	}
 	b = append(b, 0, flag(s.Planar), s.Fill, 0)
-	b = le.AppendUint32(b, uint32(Failed(statuses)))
+	b = le.AppendUint32(b, uint32(failed))
 	b = le.AppendUint32(b, 0)
-	b = le.AppendUint64(b, headBytes)
-	b = le.AppendUint64(b, uint64(headBytes+statusBytes*s.N))
-	b = le.AppendUint64(b, uint64(int64(s.N)*s.ItemBytes()))
+	pixels := uint64(int64(s.N) * s.ItemBytes())
+	if last {
+		b = le.AppendUint64(b, headBytes+pixels)
+		b = le.AppendUint64(b, headBytes)
+	} else {
+		b = le.AppendUint64(b, headBytes)
+		b = le.AppendUint64(b, uint64(headBytes+statusBytes*s.N))
+	}
+	return le.AppendUint64(b, pixels)
+}
+
+// AppendStatuses appends a status of 8 bytes for each patch: the code in 2, how
+// it was made in 1 (see Status), 1 when all it needed was cached in 1, the level
+// in 2, 0 in 2.
+func AppendStatuses(b []byte, statuses []Status) []byte {
+	le := binary.LittleEndian
 	for _, st := range statuses {
 		b = le.AppendUint16(b, uint16(st.Code))
 		b = append(b, st.Made, flag(st.Hit))

@@ -9,12 +9,18 @@ import (
 
 func TestRawHeader(t *testing.T) {
 	s := Shape{N: 2, Height: 3, Width: 5, Channels: 3, Planar: true, Fill: 7}
-	b := AppendRaw(nil, s, []Status{{Code: 200, Made: 2, Hit: true, Level: 1}, {Code: 422, Made: NotMade}})
+	statuses := []Status{{Code: 200, Made: 2, Hit: true, Level: 1}, {Code: 422, Made: NotMade}}
+	b := AppendStatuses(AppendHead(nil, s, Failed(statuses), false), statuses)
 	const want = "4d54504154434831" + "40000000" + "02000000" + "03000000" + "05000000" + "03000000" + "00010700" + "01000000" + "00000000" +
 		"4000000000000000" + "5000000000000000" + "5a00000000000000" +
 		"c800020101000000" + "a601ff0000000000"
 	if got := hex.EncodeToString(b); got != want {
 		t.Errorf("%s\nwant %s", got, want)
+	}
+	const last = "4d54504154434831" + "40000000" + "02000000" + "03000000" + "05000000" + "03000000" + "00010700" + "ffffffff" + "00000000" +
+		"9a00000000000000" + "4000000000000000" + "5a00000000000000"
+	if got := hex.EncodeToString(AppendHead(nil, s, -1, true)); got != last {
+		t.Errorf("%s\nwant %s", got, last)
 	}
 	if s.RawBytes() != int64(len(b))+90 {
 		t.Errorf("%d bytes in all", s.RawBytes())

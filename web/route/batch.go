@@ -18,6 +18,7 @@ type Batch struct {
 	Width, Height int
 	Format        string // raw, npy, jpeg or png
 	Planar        bool   // NCHW
+	Last          bool   // raw: the statuses stand behind the pixels
 	Channels      int    // 1 or 3; 0: as the slides are
 	Quality       int    // 0: the server's
 	Fill          uint8  // the value of a failed item's samples
@@ -63,6 +64,7 @@ type batchJSON struct {
 	Quality   int64             `json:"quality"`
 	Fill      int64             `json:"fill"`
 	Origin    string            `json:"origin"`
+	Statuses  string            `json:"statuses"`
 	Tolerance *float64          `json:"mpp_tolerance"`
 	Items     []json.RawMessage `json:"items"`
 }
@@ -160,6 +162,13 @@ func (in *batchJSON) settings() (Batch, error) {
 	default:
 		return b, malformed("origin is neither slide nor bounds")
 	}
+	switch in.Statuses {
+	case "", "first":
+	case "last":
+		b.Last = true
+	default:
+		return b, malformed("statuses is neither first nor last")
+	}
 	switch b.Format {
 	case "":
 		b.Format = "raw"
@@ -168,6 +177,9 @@ func (in *batchJSON) settings() (Batch, error) {
 	case "raw", "npy", "jpeg", "png":
 	default:
 		return b, &microtome.Unsupported{Tag: "format", Value: strconv.Quote(shorten(b.Format))}
+	}
+	if b.Last && b.Format != "raw" {
+		return b, malformed("statuses last is for raw, not for %s", b.Format)
 	}
 	if b.Planar && (b.Format == "jpeg" || b.Format == "png") {
 		return b, malformed("layout NCHW is for arrays, not for %s", b.Format)
