@@ -7,12 +7,12 @@ import (
 
 // Protocol is what is measured.
 type Protocol struct {
-	Grid    int    `json:"grid"`   // patches on each side, around the slide's middle
-	Patch   int    `json:"patch"`  // side of a patch, in level-0 pixels
-	Trials  int    `json:"trials"` // of each, all engines in turn
-	Random  int    `json:"random"` // patches anywhere on level 0
-	Callers []int  `json:"callers"`
-	Seed    uint64 `json:"seed"`
+	Grid   int    `json:"grid"`   // patches on each side, around the slide's middle
+	Patch  int    `json:"patch"`  // side of a patch, in level-0 pixels
+	Trials int    `json:"trials"` // of each, all engines in turn
+	Random int    `json:"random"` // patches anywhere on level 0
+	Cores  int    `json:"cores"`  // of the trials on several
+	Seed   uint64 `json:"seed"`
 	// ColdCache is the decoded-tile cache of cold trials in bytes: OpenSlide's
 	// default, emptied before each. WarmCache holds the whole grid.
 	ColdCache int64 `json:"cold_cache"`

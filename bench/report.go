@@ -14,8 +14,9 @@ type Row struct {
 	Engine  string `json:"engine"`
 	Version string `json:"version,omitempty"`
 	Task    string `json:"task"`
-	// Callers ask at once; each engine may use as many cores.
+	// Callers ask at once, on so many cores; 0 cores are all.
 	Callers int `json:"callers"`
+	Cores   int `json:"cores,omitempty"`
 	// Unit is what is counted a second: "patches/s" or "tiles/s".
 	Unit   string    `json:"unit"`
 	Trials []float64 `json:"trials,omitempty"` // per second, in order
@@ -64,12 +65,24 @@ const (
 	Limit = "libjpeg-turbo, C loop"
 )
 
+// baseOf is the base's task that one is compared with: over HTTP, the same in
+// process.
+func baseOf(task string) string {
+	switch task {
+	case HTTPCold:
+		return GridCold
+	case HTTPWarm:
+		return GridWarm
+	}
+	return task
+}
+
 // compare fills in the medians and the ratios: to the base's figure of the same
-// task with one caller, and to the limit's with as many callers.
+// task with one caller on one core, and to the limit's on as many cores.
 func (r *Report) compare() {
-	find := func(engine, task string, callers int) float64 {
+	find := func(engine, task string, cores int) float64 {
 		for i := range r.Rows {
-			if x := &r.Rows[i]; x.Engine == engine && x.Task == task && x.Callers == callers {
+			if x := &r.Rows[i]; x.Engine == engine && x.Task == task && x.Cores == cores {
 				return x.Median
 			}
 		}
@@ -80,10 +93,18 @@ func (r *Report) compare() {
 	}
 	for i := range r.Rows {
 		x := &r.Rows[i]
-		if b := find(Base, x.Task, 1); b > 0 {
+		cores := 1
+		if x.Cores == 0 {
+			cores = 0
+		}
+		b := find(Base, baseOf(x.Task), cores)
+		if b == 0 {
+			b = find(Base, baseOf(x.Task), 1)
+		}
+		if b > 0 {
 			x.Ratio = x.Median / b
 		}
-		if l := find(Limit, x.Task, x.Callers); l > 0 {
+		if l := find(Limit, x.Task, x.Cores); l > 0 {
 			x.OfLimit = x.Median / l
 		}
 	}
@@ -94,15 +115,22 @@ func (r *Report) Print(w io.Writer) error {
 	fmt.Fprintf(w, "%s: %s, %d x %d, tiles of %d x %d, %.0f MB\n%s\n%s\n\n", r.Slide.Name, r.Slide.Format, r.Slide.Width, r.Slide.Height,
 		r.Slide.Tile[0], r.Slide.Tile[1], float64(r.Slide.Bytes)/1e6, r.Machine, r.Protocol)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "task\tcallers\tengine\tmedian\t\tx "+Base+"\tof the limit\tpixels")
+	fmt.Fprintln(t, "task\tengine\tcallers\tcores\tmedian\t\tx "+Base+"\tof the limit\tpixels")
 	for _, x := range r.Rows {
 		if x.Absent != "" {
-			fmt.Fprintf(t, "%s\t%d\t%s\t-\t%s\n", x.Task, x.Callers, x.Engine, x.Absent)
+			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t-\t%s\n", x.Task, x.Engine, x.Callers, cores(x.Cores), x.Absent)
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%.0f\t%s\t%s\t%s\t%s\n", x.Task, x.Callers, x.Engine, x.Median, x.Unit, ratio(x.Ratio), ratio(x.OfLimit), x.Pixels)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%.0f\t%s\t%s\t%s\t%s\n", x.Task, x.Engine, x.Callers, cores(x.Cores), x.Median, x.Unit, ratio(x.Ratio), ratio(x.OfLimit), x.Pixels)
 	}
 	return t.Flush()
+}
+
+func cores(n int) string {
+	if n == 0 {
+		return "all"
+	}
+	return fmt.Sprint(n)
 }
 
 func ratio(f float64) string {

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/microtome/microtome"
+	"github.com/microtome/microtome/bench"
+)
+
+const benchLong = `Measure how fast patches of a slide are read, beside OpenSlide 4.0.1, cuCIM,
+fastslide and tiffslide where the Python has them, and the limit: a bare C loop
+of libjpeg-turbo over the same tiles. All in one run, the engines in turn.
+
+The grid of patches lies around the middle of level 0; the file is warm; the
+cache of decoded tiles is emptied before each cold trial. docs/benchmark.md has
+the protocol. A busy machine gives other figures, and other ratios.`
+
+type benchFlags struct {
+	protocol        bench.Protocol
+	peers, python   string
+	http, asJSON    bool
+	jsonFile, chart string
+	coldCache       int64 // MiB
+}
+
+func newBenchCmd() *cobra.Command {
+	f := &benchFlags{}
+	cmd := &cobra.Command{
+		Use:   "bench SLIDE",
+		Short: "Measure patches a second beside OpenSlide and the decoder's limit",
+		Long:  benchLong,
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd, args[0])
+		},
+	}
+	python := os.Getenv(pythonVariable)
+	if python == "" {
+		python = "python3"
+	}
+	fl := cmd.Flags()
+	fl.SortFlags = false
+	fl.IntVar(&f.protocol.Grid, "grid", 24, "patches on each side of the grid")
+	fl.IntVar(&f.protocol.Patch, "patch", 256, "side of a patch, in pixels")
+	fl.IntVar(&f.protocol.Trials, "trials", 5, "trials of each; the median counts")
+	fl.IntVar(&f.protocol.Random, "random", 600, "random patches, anywhere on level 0")
+	fl.IntVar(&f.protocol.Cores, "cores", min(runtime.NumCPU(), 2), "cores of the trials on several")
+	fl.Uint64Var(&f.protocol.Seed, "seed", 1, "of the random patches")
+	fl.Int64Var(&f.coldCache, "cache-mib", 32, "cache of decoded tiles in MiB, emptied before each cold trial")
+	fl.StringVar(&f.peers, "peers", "auto", "auto, none, or a list of "+strings.Join(bench.Peers, ","))
+	fl.StringVar(&f.python, "python", python, "Python that has the peers (or "+pythonVariable+")")
+	fl.BoolVar(&f.http, "http", false, "also over HTTP: batches to one Python client")
+	fl.BoolVar(&f.asJSON, "json", false, "print the report as JSON")
+	fl.StringVar(&f.jsonFile, "json-file", "", "also write the report as JSON to a file")
+	fl.StringVar(&f.chart, "chart", "", "also draw it, as SVG, to a file")
+	return cmd
+}
+
+// options checks the flags and describes the run.
+func (f *benchFlags) options(ctx context.Context, path string) (o bench.Options, err error) {
+	p := &f.protocol
+	if min(p.Grid, p.Patch, p.Trials, p.Random, p.Cores, int(f.coldCache)) <= 0 || p.Grid > 256 || p.Patch > 4096 || p.Random > 1e6 {
+		return o, usagef("--grid, --patch, --trials, --random, --cores and --cache-mib must be above 0, and not huge")
+	}
+	if p.Cores > runtime.NumCPU() {
+		return o, usagef("--cores %d: there are %d", p.Cores, runtime.NumCPU())
+	}
+	p.ColdCache = f.coldCache << 20
+	p.WarmCache = 4 * int64(p.Grid*p.Patch) * int64(p.Grid*p.Patch) * 2
+	slide, err := openSlide(ctx, path)
+	if err != nil {
+		return o, err
+	}
+	defer func() { err = errors.Join(err, slide.Close()) }()
+	exe, err := os.Executable()
+	if err != nil {
+		return o, err
+	}
+	info := slide.Info()
+	g := info.Levels[0].Grid
+	o = bench.Options{
+		Protocol: *p, Machine: bench.ThisMachine(versionText()), Path: path,
+		Slide:  bench.Facts{Name: filepath.Base(path), Bytes: info.Generation.Size, Format: info.Format, Width: g.Width, Height: g.Height, Tile: [2]int{g.TileWidth, g.TileHeight}},
+		Worker: []string{exe, "bench-worker", path}, Limit: bareLoop != nil && g.Codec == microtome.CodecJPEG && g.Samples == 3,
+	}
+	if f.http {
+		o.Serve = []string{exe, "serve", path}
+	}
+	switch f.peers {
+	case "none":
+		return o, nil
+	case "auto":
+		o.Peers = bench.Peers
+	default:
+		o.Peers = strings.Split(f.peers, ",")
+		for _, p := range o.Peers {
+			if !slices.Contains(bench.Peers, p) {
+				return o, usagef("--peers %s: there are %s", p, strings.Join(bench.Peers, ", "))
+			}
+		}
+	}
+	o.Python = f.python
+	return o, nil
+}
+
+func (f *benchFlags) run(cmd *cobra.Command, path string) error {
+	o, err := f.options(cmd.Context(), path)
+	if err != nil {
+		return err
+	}
+	if f.http && o.Python == "" {
+		o.Python = f.python
+	}
+	if w := cmd.ErrOrStderr(); onTerminal(w) {
+		o.Progress = func(what string) { fmt.Fprintf(w, "\r\x1b[K%s\r", what) }
+	}
+	report, err := bench.Run(cmd.Context(), o)
+	if err != nil {
+		return err
+	}
+	var text, chart bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetIndent("", " ")
+	if err := errors.Join(enc.Encode(report), report.Chart(&chart)); err != nil {
+		return err
+	}
+	for name, body := range map[string][]byte{f.jsonFile: text.Bytes(), f.chart: chart.Bytes()} {
+		if name == "" {
+			continue
+		}
+		if err := writeOutput(name, cmd.OutOrStdout(), body); err != nil {
+			return err
+		}
+	}
+	if f.asJSON {
+		_, err := io.Copy(cmd.OutOrStdout(), &text)
+		return err
+	}
+	return report.Print(cmd.OutOrStdout())
+}
+
+// newBenchWorkerCmd is the child of a bench that reads by our own code.
+func newBenchWorkerCmd() *cobra.Command {
+	var limit bool
+	w := &bench.Worker{}
+	cmd := &cobra.Command{
+		Use:    "bench-worker SLIDE",
+		Short:  "Answer the questions of microtome bench on standard input",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if w.Slide, err = openSlide(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, w.Slide.Close()) }()
+			workers, _ := strconv.Atoi(os.Getenv("GOMAXPROCS"))
+			e, err := newEngine(&config{MaxPixels: maxRegionPixels, Workers: workers}, false)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, e.close()) }()
+			w.Decoder, w.Encoder = e.cpu, e.cpu
+			if limit {
+				if w.Loop = bareLoop; w.Loop == nil {
+					return errors.New("this build has no bare loop: it is without cgo")
+				}
+			}
+			return w.Serve(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().IntVar(&w.Batch, "batch", 1, "patches asked for at once")
+	cmd.Flags().BoolVar(&limit, "limit", false, "decode the bare tiles by a C loop")
+	return cmd
+}

@@ -1,0 +1,7 @@
+//go:build !cgo
+
+package main
+
+import "github.com/microtome/microtome/bench"
+
+var bareLoop func([]bench.Stream)
