@@ -235,14 +235,14 @@ func (r *run) trial(e *engine, x *Row, task string, trial int) {
 		q.At = r.o.Protocol.randomOf(r.o.Slide.Width, r.o.Slide.Height, trial)
 	case GridWarm:
 		q.Cache = r.o.Protocol.WarmCache
-		if q.Cold = trial == 0; q.Cold {
-			if _, err := e.child.ask(q); err != nil { // not measured: it fills the cache
-				x.Absent = err.Error()
-				return
-			}
-			q.Cold = false
+	}
+	if trial == 0 { // not measured: it fills caches, and each process's memory
+		if _, err := e.child.ask(q); err != nil {
+			x.Absent = err.Error()
+			return
 		}
 	}
+	q.Cold = task != GridWarm
 	a, err := e.child.ask(q)
 	if err != nil {
 		x.Absent, x.Trials = err.Error(), nil

@@ -35,6 +35,8 @@ const (
 	aheadStreams = 32
 	// aheadSure is how many equal steps make a line.
 	aheadSure = 2
+	// aheadDepth is how many steps a worker are loaded ahead.
+	aheadDepth = 3
 	// aheadPixels bounds a region that is worth it.
 	aheadPixels = 1 << 20
 )
@@ -54,6 +56,8 @@ type stream struct {
 	step   image.Point
 	sure   int // equal steps so far
 	loaded int // of the next steps, loaded ahead already
+	count  int // steps since the last turn
+	line   int // steps of the line before that, 0 when unknown
 	used   uint64
 }
 
@@ -110,22 +114,27 @@ func (a *ahead) follow(key scanKey, at image.Point) (from int, step image.Point,
 	switch {
 	case s.sure >= 0 && moved == s.step && moved != image.Point{}:
 		s.sure++
+		s.count++
 		if s.loaded > 0 {
 			s.loaded--
 			a.used.Add(1)
 		}
 	case s.sure >= aheadSure:
 		// A new row, perhaps: if the next step is the old one, the line goes on.
-		s.sure, s.loaded = aheadSure-1, 0
+		s.sure, s.loaded, s.line, s.count = aheadSure-1, 0, s.count, 0
 	default:
-		s.sure, s.step, s.loaded = 0, moved, 0
+		s.sure, s.step, s.loaded, s.line, s.count = 0, moved, 0, 0, 0
 	}
 	s.last = at
-	if s.sure < aheadSure || int(a.busy.Load()) > a.workers {
+	if s.sure < aheadSure || int(a.busy.Load()) >= a.workers {
 		return 0, image.Point{}, 0
 	}
-	free := a.workers - int(a.loading.Load())
-	n = max(0, min(free, 2*a.workers-s.loaded))
+	// More than run at once: the next begins before the caller comes again.
+	n = min(aheadDepth*a.workers-int(a.loading.Load()), aheadDepth*a.workers-s.loaded)
+	if s.line > s.count { // lines of a scan are of one length
+		n = min(n, s.line-s.count-s.loaded)
+	}
+	n = max(n, 0)
 	from = s.loaded + 1
 	s.loaded += n
 	return from, s.step, n

@@ -142,7 +142,8 @@ func (g *gather) lookUp() []int32 {
 // each draws what is kept and works off what is missing, in the order of the
 // lays, by as many workers as there is work for.
 func (g *gather) each(ctx context.Context, missing []int32) {
-	most := runtime.GOMAXPROCS(0)
+	// Callers at once keep the others busy themselves.
+	most := max(1, runtime.GOMAXPROCS(0)+1-int(g.r.ahead.busy.Load()))
 	size := min(maxGroup, (len(missing)+most-1)/most)
 	size = max(size, 1)
 	var next atomic.Int64
