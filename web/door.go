@@ -296,7 +296,7 @@ func cutToken(raw string) (token, rest string) {
 
 // isPage says whether a path (below the base) is a page for people.
 func isPage(path string) bool {
-	return path == "" || path == "/" || strings.HasPrefix(path, "/view/")
+	return path == "" || path == "/" || path == "/status" || strings.HasPrefix(path, "/view/")
 }
 
 // wantsPage says whether a refusal should be readable: a browser on a page.

@@ -37,7 +37,7 @@ func TestHosts(t *testing.T) {
 
 func TestToken(t *testing.T) {
 	s := newSite(t, nil, func(o *Options) { o.Token = "s3cret+/=" })
-	for _, target := range []string{"/", "/view/a.svs", "/slides", "/slides/a.svs", tileURL, "/metrics", "/openapi.json", "/assets/x.js", "/nothing"} {
+	for _, target := range []string{"/", "/view/a.svs", "/slides", "/slides/a.svs", tileURL, "/metrics", "/status", "/status.json", "/openapi.json", "/assets/x.js", "/nothing"} {
 		w := s.get(target)
 		want(t, target, w, 401, "token_needed")
 		if !strings.HasPrefix(w.Header().Get("Www-Authenticate"), "Bearer") {

@@ -123,7 +123,7 @@ func (x *exchange) writeJSON(r *http.Request, status int, v any) {
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	x := &exchange{ResponseWriter: w, srv: s}
-	s.metrics.inFlight.Inc()
+	s.metrics.inFlight.Add(1)
 	defer s.finish(x, r, began)
 	h := w.Header()
 	x.reqID = s.requestID(r)
@@ -144,7 +144,7 @@ func (s *server) finish(x *exchange, r *http.Request, began time.Time) {
 	p := recover()
 	if p != nil {
 		if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares so too
-			s.metrics.inFlight.Dec()
+			s.metrics.inFlight.Add(-1)
 			panic(p)
 		}
 		s.log.LogAttrs(r.Context(), slog.LevelError, "panic", slog.String("request", x.reqID),

@@ -18,7 +18,7 @@ type pages struct {
 
 func newPages() (pages, error) {
 	p := pages{files: viewer.Assets()}
-	for _, name := range [...]string{viewer.GalleryPage, viewer.SlidePage} {
+	for _, name := range [...]string{viewer.GalleryPage, viewer.SlidePage, viewer.StatusPage} {
 		if _, err := fs.Stat(p.files, name); err != nil {
 			return p, fmt.Errorf("web: the viewer's bundle: %w", err)
 		}

@@ -18,7 +18,7 @@ func TestRoutesAnswer(t *testing.T) {
 	s := newSite(t, nil, nil)
 	s.list(t, "")
 	for target, kind := range map[string]string{
-		"/": "text/html; charset=utf-8", "/view/a.svs": "text/html; charset=utf-8",
+		"/": "text/html; charset=utf-8", "/view/a.svs": "text/html; charset=utf-8", "/status": "text/html; charset=utf-8",
 		"/slides": "application/json", "/slides/a.svs": "application/json", "/openapi.json": "application/json",
 		"/healthz": "application/json", "/readyz": "application/json",
 		"/deepzoom/a.svs.dzi": "application/xml", "/deepzoom/a.svs_files/10/0_0.jpg": "image/jpeg",

@@ -120,6 +120,7 @@ type fakeReader struct {
 	body   []byte       // instead of the description
 	loses  bool         // a batch's items after the first
 	lent   atomic.Int64 // pixels of batches, not yet released
+	stats  tiles.Stats
 }
 
 func (f *fakeReader) answer(ctx context.Context, c call, s microtome.Slide) (tiles.Answer, error) {
@@ -195,7 +196,7 @@ func (f *fakeReader) Thumbnail(ctx context.Context, s microtome.Slide, size int,
 	return f.answer(ctx, call{Op: "thumbnail", Size: size, Options: o}, s)
 }
 func (f *fakeReader) Progress(microtome.Slide) (int64, int64, bool) { return 3, 9, true }
-func (f *fakeReader) Stats() tiles.Stats                            { return tiles.Stats{} }
+func (f *fakeReader) Stats() tiles.Stats                            { return f.stats }
 
 // site is a handler over a folder of fake slides.
 type site struct {

@@ -52,8 +52,12 @@ type Options struct {
 	// ETag: it must change when an encoder or a filter gives other bytes, and
 	// be the same on all replicas; empty means Version.
 	Version, EncoderVersion string
-	// Decoder says what decodes JPEG, for the metrics: not every build is exact.
+	// Decoder says what decodes JPEG, and Exact whether its pixels are
+	// libjpeg-turbo's, for the metrics and the status page.
 	Decoder string
+	Exact   bool
+	// Decodes, when set, is asked for the decoder's counts.
+	Decodes func() DecodeStats
 
 	// Token, when set, is asked of every request but /healthz, /readyz and
 	// preflights: as a bearer, as ?token=, or as the cookie that ?token= on a
@@ -115,6 +119,7 @@ type server struct {
 	pages   pages
 	logKey  [16]byte
 	began   string // prefix of this process's request ids
+	started time.Time
 	serial  atomic.Uint64
 	control [2][]string // Cache-Control without and with a current ?v=
 }
@@ -142,7 +147,7 @@ func New(o Options) (http.Handler, error) {
 	if o.EncoderVersion == "" {
 		o.EncoderVersion = o.Version
 	}
-	s := &server{opt: o, log: o.Log, room: newRoom(o.BatchBytes)}
+	s := &server{opt: o, log: o.Log, started: time.Now(), room: newRoom(o.BatchBytes)}
 	var err error
 	if s.door, err = newDoor(o); err != nil {
 		return nil, err
@@ -191,6 +196,8 @@ func (s *server) router() http.Handler {
 		{"/healthz", s.healthz},
 		{"/readyz", s.readyz},
 		{"/metrics", s.metricsPage},
+		{"/status", s.statusPage},
+		{"/status.json", s.statusData},
 		{"/openapi.json", s.openAPI},
 	} {
 		m.Handle(s.door.base+p.pattern, s.route(p.h))

@@ -1,10 +1,10 @@
-// Bundles src into dist: two pages, their scripts and styles under assets/ with
+// Bundles src into dist: three pages, their scripts and styles under assets/ with
 // a hash of the content in each name, and the licences of what is bundled.
 import { build } from "esbuild";
 import { readFile, writeFile, readdir, rm, mkdir } from "node:fs/promises";
 import path from "node:path";
 
-const pages = { "index.html": "gallery", "view.html": "viewer" };
+const pages = { "index.html": "gallery", "view.html": "viewer", "status.html": "status" };
 
 // clean empties dist but for .gitkeep, without which go:embed finds no folder.
 async function clean() {

@@ -1,4 +1,4 @@
-// Package viewer holds the gallery and viewer pages, embedded.
+// Package viewer holds the gallery, viewer and status pages, embedded.
 //
 // The pages are bundled from src by npm into dist, which is not committed; a
 // build without the bundle embeds a page that says how to make it.
@@ -18,6 +18,7 @@ import (
 const (
 	GalleryPage = "index.html"
 	SlidePage   = "view.html"
+	StatusPage  = "status.html"
 )
 
 // baseTag is in the head of each page. All addresses in the pages and scripts
@@ -37,13 +38,18 @@ func Assets() fs.FS {
 	return folder("placeholder")
 }
 
-// Bundled says whether the real pages are in this build.
+// Bundled says whether the real pages are in this build, all of them: a bundle
+// of older sources is none.
 func Bundled() bool {
-	_, err := fs.Stat(files, "dist/"+GalleryPage)
-	return err == nil
+	for _, page := range [...]string{GalleryPage, SlidePage, StatusPage} {
+		if _, err := fs.Stat(files, "dist/"+page); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
-// Page returns the HTML of GalleryPage or SlidePage for a server whose root is
+// Page returns the HTML of one of the pages for a server whose root is
 // base: a path that begins and ends with a slash, as the browser sees it.
 func Page(name, base string) ([]byte, error) {
 	page, err := fs.ReadFile(Assets(), name)

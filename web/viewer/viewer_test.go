@@ -10,7 +10,7 @@ import (
 )
 
 func TestPagesFollowTheBase(t *testing.T) {
-	for _, name := range []string{viewer.GalleryPage, viewer.SlidePage} {
+	for _, name := range []string{viewer.GalleryPage, viewer.SlidePage, viewer.StatusPage} {
 		for base, want := range map[string]string{
 			"/":         `<base href="/">`,
 			"/slides/":  `<base href="/slides/">`,
@@ -33,7 +33,7 @@ func TestPagesFollowTheBase(t *testing.T) {
 // Nothing may come from elsewhere: the pages work without a network, and under
 // any base path.
 func TestPagesAreRelativeAndWithoutInlineCode(t *testing.T) {
-	for _, name := range []string{viewer.GalleryPage, viewer.SlidePage} {
+	for _, name := range []string{viewer.GalleryPage, viewer.SlidePage, viewer.StatusPage} {
 		page, err := fs.ReadFile(viewer.Assets(), name)
 		if err != nil {
 			t.Fatal(err)

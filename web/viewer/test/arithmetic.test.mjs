@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { bar, delay, distance, magnificationAt, snap, steps, zoomFor } from "../src/scale.js";
 import { bytes, length, magnification, short } from "../src/format.js";
 import { parse, print } from "../src/urlstate.js";
+import { columns, duration, figure, title, word } from "../src/figures.js";
 import { tileSource } from "../src/tilesource.js";
 
 test("the scale bar is round and fits", () => {
@@ -75,4 +76,21 @@ test("tiles' addresses carry the generation and the plane", () => {
   assert.equal(s.getTileUrl(10, 3, 1), "/base/deepzoom/a%2Fb.dzi.svs_files/10/3_1.jpg?v=G1&z=2");
   assert.equal(s.height, 700);
   assert.equal(s.maxLevel, 10);
+});
+
+test("figures are said by their keys, known or not", () => {
+  const cases = [
+    ["bytes", 0, "0 B"], ["sent_bytes", 1234567, "1.2 MB"], ["p99_ms", 3.456, "3.46 ms"], ["p50_ms", null, "–"], ["hit_share", 0.875, "87.5 %"],
+    ["uptime_seconds", 59, "59 s"], ["exact", true, "yes"], ["scanning", false, "no"], ["version", "", "–"], ["version", "1.2", "1.2"], ["hits", 1234567, "1,234,567"],
+  ];
+  for (const [key, value, want] of cases) assert.equal(figure(key, value), want, key);
+  for (const [s, want] of [[0, "0 s"], [61, "1 min 1 s"], [3600, "1 h 0 min"], [90061, "1 d 1 h"]]) assert.equal(duration(s), want);
+  assert.equal(word("decodes", "whole"), "Tiles decoded whole");
+  assert.equal(word("answers", "p99_ms"), "99 %");
+  assert.equal(word("other", "new_kind_bytes"), "New kind");
+  assert.equal(title("new_section"), "New section");
+  assert.equal(figure("started", "2026-12-01T12:46:45Z"), "2026-12-01 12:46:45 UTC");
+  assert.deepEqual(columns("other", { a: { x: 1 }, b: { x: 2 } }), ["a", "b"]);
+  assert.deepEqual(columns("answers", { empty: {}, newer: {}, stored: {} }), ["stored", "empty", "newer"]);
+  for (const list of [{}, { a: 1 }, { a: null }, { a: { x: 1 }, b: 2 }]) assert.equal(columns("caches", list), null);
 });
