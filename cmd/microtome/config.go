@@ -41,6 +41,7 @@ type config struct {
 
 	AnswersMemory byteSize `koanf:"answers-memory"`
 	PixelsMemory  byteSize `koanf:"pixels-memory"`
+	BatchMemory   byteSize `koanf:"batch-memory"`
 	MemoryLimit   byteSize `koanf:"memory-limit"`
 	PyramidDir    string   `koanf:"pyramid-dir"`
 	PyramidSize   byteSize `koanf:"pyramid-size"`
@@ -75,7 +76,7 @@ func (c *config) validate() error {
 	check(c.MaxPixels > 0, "max-pixels: %d is not above 0", c.MaxPixels)
 	check(c.MaxOpen > 0, "max-open: %d is not above 0", c.MaxOpen)
 	for key, n := range map[string]byteSize{
-		"answers-memory": c.AnswersMemory, "pixels-memory": c.PixelsMemory, "memory-limit": c.MemoryLimit, "pyramid-size": c.PyramidSize,
+		"answers-memory": c.AnswersMemory, "pixels-memory": c.PixelsMemory, "batch-memory": c.BatchMemory, "memory-limit": c.MemoryLimit, "pyramid-size": c.PyramidSize,
 	} {
 		check(n >= 0, "%s: %d is negative", key, n)
 	}

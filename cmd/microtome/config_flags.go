@@ -39,7 +39,8 @@ func addEngineSettings(f *pflag.FlagSet) {
 	f.Int64("max-pixels", 64<<20, "largest answer, in pixels")
 	f.String("answers-memory", "48MiB", "`size` of the cache of encoded answers")
 	f.String("pixels-memory", "64MiB", "`size` of the cache of decoded tiles")
-	f.String("memory-limit", "0", "soft limit of the Go heap, a `size`; 0 for both caches and 112 MiB (GOMEMLIMIT wins)")
+	f.String("batch-memory", "256MiB", "`size` of all batches of patches, and large answers, that are under way")
+	f.String("memory-limit", "0", "soft limit of the Go heap, a `size`; 0 for both caches, batch-memory and 112 MiB (GOMEMLIMIT wins)")
 	f.String("pyramid-dir", "", "`folder` for levels built for slides that have none (default: the user's cache folder)")
 	f.String("pyramid-size", "2GiB", "`size` that folder may grow to")
 }

@@ -22,7 +22,7 @@ func newEngine(c *config, pyramids bool) (*engine, error) {
 	o := tiles.Options{
 		Decoder: cpu, Encoder: cpu,
 		AnswerBytes: int64(c.AnswersMemory), PixelBytes: int64(c.PixelsMemory),
-		MaxPixels: c.MaxPixels, Background: c.background(), Quality: c.Quality,
+		MakingBytes: int64(c.BatchMemory), MaxPixels: c.MaxPixels, Background: c.background(), Quality: c.Quality,
 	}
 	if pyramids {
 		o.PyramidDir, o.PyramidBytes = pyramidDir(c), int64(c.PyramidSize)

@@ -6,7 +6,7 @@ import (
 )
 
 // heapBeside is the heap that the default limit leaves for everything beside
-// the two caches: open slides, answers on their way, decodes under way.
+// the two caches and batches: open slides, answers on their way, decodes under way.
 const heapBeside = 112 << 20
 
 // limitMemory sets the soft limit of the Go heap: the collector works harder
@@ -19,7 +19,7 @@ func limitMemory(c *config) {
 	}
 	limit := int64(c.MemoryLimit)
 	if limit == 0 {
-		limit = int64(c.AnswersMemory+c.PixelsMemory) + heapBeside
+		limit = int64(c.AnswersMemory+c.PixelsMemory+c.BatchMemory) + heapBeside
 	}
 	debug.SetMemoryLimit(limit)
 }

@@ -121,10 +121,10 @@ func newHandler(c *config, log *slog.Logger, lib *library.Library, e *engine, d 
 		Library: lib, Reader: e.reader,
 		Version: buildVersion(), EncoderVersion: encoderVersion(e, c), Decoder: e.cpu.Name(), Exact: e.cpu.Exact(),
 		Decodes: func() web.DecodeStats { return web.DecodeStats(e.cpu.Stats()) },
-		Token: c.Token, Loopback: c.loopback, Hosts: c.Hosts, BasePath: c.BasePath,
+		Token:   c.Token, Loopback: c.loopback, Hosts: c.Hosts, BasePath: c.BasePath,
 		TrustedProxies: proxies, CORS: c.CORS, PublicCache: c.PublicCache,
 		OpenAssociated: c.ShowAssociated, OpenProperties: c.ShowProperties,
-		MaxPixels: c.MaxPixels, Log: log, Slow: c.SlowRequest, LogNames: c.LogNames,
+		BatchBytes: int64(c.BatchMemory), MaxPixels: c.MaxPixels, Log: log, Slow: c.SlowRequest, LogNames: c.LogNames,
 		Ready: d.ready,
 	})
 }
