@@ -1,14 +1,10 @@
 package route
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/microtome/microtome"
 )
@@ -76,8 +72,8 @@ type itemJSON struct {
 }
 
 // ParseBatch reads the body of a batch. Unknown names are refused, so that a
-// misspelt scale is not taken for level 0; of a name given twice the last
-// counts. An error names the item.
+// misspelt scale is not taken for level 0, and so are names given twice. An
+// error names the item. null is as if the name were not there.
 func ParseBatch(body []byte) (Batch, error) {
 	var in batchJSON
 	if err := strict(body, &in); err != nil {
@@ -237,28 +233,6 @@ func (p *place) over(base BatchItem) (BatchItem, error) {
 		}
 	}
 	return it, nil
-}
-
-// strict decodes one JSON object with no names that v lacks.
-func strict(raw []byte, v any) error {
-	if trimmed := bytes.TrimLeft(raw, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
-		return malformed("not a JSON object")
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	err := d.Decode(v)
-	if err == nil {
-		if _, end := d.Token(); !errors.Is(end, io.EOF) {
-			return malformed("more behind the JSON object")
-		}
-		return nil
-	}
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		name := wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:]
-		return malformed("%s is of the wrong kind or too large: %s", name, wrong.Value)
-	}
-	return malformed("%s", shorten(strings.TrimPrefix(err.Error(), "json: ")))
 }
 
 func malformed(format string, args ...any) error {

@@ -42,12 +42,12 @@ func TestParseBatchRefuses(t *testing.T) {
 		{`{"slide":"a","width":1,"height":1,"items":[]}`, "no items", microtome.ErrMalformed},
 		{`{"slide":"a","height":1,"items":[{"x":0,"y":0}]}`, "width", microtome.ErrMalformed},
 		{batch(`"widht":3`), `"widht"`, microtome.ErrMalformed}, {batch(`"layout":"HWC"`), "layout", microtome.ErrMalformed},
-		{batch(`"width":16777217`), "width", microtome.ErrMalformed}, {batch(`"width":1e400`), "width", microtome.ErrMalformed},
-		{batch(`"width":1.5`), "width", microtome.ErrMalformed}, {batch(`"channels":2`), "channels", microtome.ErrMalformed},
+		{strings.Replace(batch(`"fill":0`), `"width":1`, `"width":16777217`, 1), "width and height", microtome.ErrMalformed}, {batch(`"quality":1e400`), "quality is of the wrong kind", microtome.ErrMalformed},
+		{batch(`"fill":1.5`), "fill is of the wrong kind", microtome.ErrMalformed}, {batch(`"channels":2`), "channels", microtome.ErrMalformed},
 		{batch(`"fill":256`), "fill", microtome.ErrMalformed}, {batch(`"quality":101`), "quality", microtome.ErrMalformed},
 		{batch(`"mpp_tolerance":1`), "mpp_tolerance", microtome.ErrMalformed}, {batch(`"origin":"x"`), "origin", microtome.ErrMalformed},
 		{batch(`"level":0,"mpp":1`), "more than one", microtome.ErrMalformed}, {batch(`"mpp":0`), "mpp", microtome.ErrMalformed},
-		{batch(`"mpp":NaN`), "invalid", microtome.ErrMalformed}, {batch(`"background":"red"`), "background", microtome.ErrMalformed},
+		{batch(`"mpp":NaN`), "at mpp: invalid character 'N' looking for beginning of value", microtome.ErrMalformed}, {batch(`"background":"red"`), "background", microtome.ErrMalformed},
 		{batch(`"format":"gif"`), "gif", microtome.ErrUnsupported}, {batch(`"dtype":"float16"`), "float16", microtome.ErrUnsupported},
 		{batch(`"format":"png","layout":"NCHW"`), "NCHW", microtome.ErrMalformed}, {batch(`"statuses":"x"`), "statuses", microtome.ErrMalformed},
 		{batch(`"format":"npy","statuses":"last"`), "statuses last", microtome.ErrMalformed},
@@ -56,6 +56,12 @@ func TestParseBatchRefuses(t *testing.T) {
 		{item(`{"x":9007199254740993,"y":0}`), "item 1: x or y", microtome.ErrMalformed}, {item(`7`), "item 1: not a JSON object", microtome.ErrMalformed},
 		{item(`{"x":0,"y":0,"c":-1}`), "item 1: c is", microtome.ErrMalformed}, {item(`{"x":0,"y":0,"level":-1}`), "item 1: level", microtome.ErrMalformed},
 		{`{"width":1,"height":1,"items":[{"x":0,"y":0}]}`, "item 0: no slide", microtome.ErrMalformed},
+		{item(`{"x":0,"y":NaN}`), "item 1, at y: invalid character 'N'", microtome.ErrMalformed},
+		{item(`{"x":-Infinity,"y":0}`), "item 1, at x: invalid character", microtome.ErrMalformed},
+		{item(`{"x":0,"y"`), "item 1, at", microtome.ErrMalformed}, {item(`{"background":"a,{\\"`), "item 1", microtome.ErrMalformed},
+		{item(`{"x":0,"y":0,"x":1}`), "item 1: x is given twice", microtome.ErrMalformed}, {batch(`"width":2`), "width is given twice", microtome.ErrMalformed},
+		{item(`{"X":0,"y":0}`), `item 1: unknown field "X"`, microtome.ErrMalformed}, {batch(`"Layout":"NCHW"`), `unknown field "Layout"`, microtome.ErrMalformed},
+		{item(`{"\u0078":0,"y":0}`), "item 1: unknown field", microtome.ErrMalformed},
 		{item(`{"x":0,"y":0}`) + `x`, "behind", microtome.ErrMalformed},
 		{`{"slide":"a","width":1,"height":1,"items":[` + strings.Repeat(`{"x":0,"y":0},`, MaxItems) + `{"x":0,"y":0}]}`, fmt.Sprint(MaxItems), microtome.ErrLimit},
 	} {
@@ -68,6 +74,7 @@ func TestParseBatchRefuses(t *testing.T) {
 
 func FuzzParseBatch(f *testing.F) {
 	f.Add([]byte(`{"slide":"a","width":2,"height":3,"mpp":0.5,"items":[{"x":1,"y":-2,"level":1,"background":"ffffff"}]}`))
+	f.Add([]byte(`{"slide":"a\\"","width":2,"height":3,"items":[{"x":1,"y":2,"x":3},{"X":0,"y":NaN`))
 	f.Add([]byte(`{"width":1e9,"items":[{}],"layout":"NCHW"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		b, err := ParseBatch(body)
