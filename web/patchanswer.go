@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/microtome/microtome"
 	"github.com/microtome/microtome/web/patchwire"
@@ -97,46 +99,18 @@ func (b *batch) breakOff(x *exchange) {
 	}
 }
 
-// writer is what items are written to.
-type writer interface{ Write(p []byte) (int, error) }
+// copies are buffers that items go through when they can't be written as they
+// lie in memory: 256x256x3 fits.
+var copies = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 
-func (b *batch) writeItems(w writer) error {
-	var spare []byte // of one item's size
-	take := func() []byte {
-		if spare == nil {
-			spare = make([]byte, b.shape.ItemBytes())
-		}
-		return spare
-	}
-	filled := false // spare holds fill values
+func (b *batch) writeItems(w io.Writer) error {
+	buf := copies.Get().(*[256 << 10]byte)
+	defer copies.Put(buf)
 	for i := range b.results {
 		if err := b.await(i); err != nil {
 			return err
 		}
-		px := b.results[i].Pixels
-		if px == nil {
-			if out := take(); !filled {
-				for j := range out {
-					out[j] = b.shape.Fill
-				}
-				filled = true
-			}
-			if _, err := w.Write(spare); err != nil {
-				return err
-			}
-			continue
-		}
-		pix, stride, ok := px.Host()
-		s := &b.shape
-		if !ok || px.Width() != s.Width || px.Height() != s.Height || px.Channels() != s.Channels {
-			return fmt.Errorf("item %d: %dx%dx%d pixels for %dx%dx%d", i, px.Width(), px.Height(), px.Channels(), s.Width, s.Height, s.Channels)
-		}
-		out := pix[:s.ItemBytes()]
-		if s.Planar || stride != s.Width*s.Channels {
-			out, filled = take(), false
-			arrange(out, pix, stride, s)
-		}
-		if _, err := w.Write(out); err != nil {
+		if err := b.writeItem(w, buf[:], i); err != nil {
 			return err
 		}
 		b.written(i)
@@ -144,16 +118,17 @@ func (b *batch) writeItems(w writer) error {
 	return nil
 }
 
-// arrange packs rows, or makes planes of them.
-func arrange(out, pix []byte, stride int, s *patchwire.Shape) {
-	if s.Planar {
-		patchwire.Planar(out, pix, stride, s.Width, s.Height, s.Channels)
-		return
+func (b *batch) writeItem(w io.Writer, buf []byte, i int) error {
+	px, s := b.results[i].Pixels, b.shape
+	if px == nil {
+		return patchwire.WriteFill(w, buf, s)
 	}
-	n := s.Width * s.Channels
-	for y := range s.Height {
-		copy(out[y*n:], pix[y*stride:][:n])
+	pix, stride, ok := px.Host()
+	if !ok || px.Width() != s.Width || px.Height() != s.Height || px.Channels() != s.Channels {
+		b.err = fmt.Errorf("item %d: %dx%dx%d pixels for %dx%dx%d", i, px.Width(), px.Height(), px.Channels(), s.Width, s.Height, s.Channels)
+		return b.err
 	}
+	return patchwire.WriteItem(w, buf, pix, stride, s)
 }
 
 // itemJSON is the status of an item.
@@ -187,7 +162,7 @@ func (b *batch) streamParts(x *exchange) error {
 	x.WriteHeader(http.StatusOK)
 	head := patchwire.AppendNPY(nil, b.shape)
 	size := int64(len(head)) + int64(b.shape.N)*b.shape.ItemBytes()
-	x.err = writePart(m, contentTypes[microtome.FormatNPY][0], size, nil, func(w writer) error {
+	x.err = writePart(m, contentTypes[microtome.FormatNPY][0], size, nil, func(w io.Writer) error {
 		if _, err := w.Write(head); err != nil {
 			return err
 		}
@@ -247,15 +222,15 @@ func (s *server) writePictures(x *exchange, b *batch) error {
 	return nil
 }
 
-func whole(body []byte) func(writer) error {
-	return func(w writer) error {
+func whole(body []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
 		_, err := bytes.NewReader(body).WriteTo(w)
 		return err
 	}
 }
 
 // writePart writes one part of a multipart body.
-func writePart(m *multipart.Writer, kind string, size int64, head textproto.MIMEHeader, body func(writer) error) error {
+func writePart(m *multipart.Writer, kind string, size int64, head textproto.MIMEHeader, body func(io.Writer) error) error {
 	if head == nil {
 		head = textproto.MIMEHeader{}
 	}

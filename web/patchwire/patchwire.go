@@ -5,6 +5,7 @@ package patchwire
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"strconv"
 )
 
@@ -133,7 +134,7 @@ func Failed(statuses []Status) (n int) {
 }
 
 // Failures lists what failed, as "5:422, 9:404": the item and its code. It stops
-// with "…" before it is longer than most.
+// with "..." before it is longer than most.
 func Failures(statuses []Status, most int) string {
 	var b []byte
 	for i, st := range statuses {
@@ -153,20 +154,100 @@ func Failures(statuses []Status, most int) string {
 	return string(b)
 }
 
-// Planar writes interleaved rows as planes, one after the other. out has the
-// size of the patch.
-func Planar(out, pix []byte, stride, width, height, channels int) {
-	plane := width * height
-	for y := range height {
-		row := pix[y*stride:][:width*channels]
-		switch channels {
-		case 1:
-			copy(out[y*width:], row)
-		case 3:
-			r, g, b := out[y*width:][:width], out[plane+y*width:][:width], out[2*plane+y*width:][:width]
-			for x := range width {
-				r[x], g[x], b[x] = row[3*x], row[3*x+1], row[3*x+2]
-			}
+// WriteItem writes the rows of a patch in the shape's layout. What has to be
+// copied for that goes through buf, which must not be empty.
+func WriteItem(w io.Writer, buf, pix []byte, stride int, s Shape) error {
+	n := s.Width * s.Channels
+	switch {
+	case stride == n && (!s.Planar || s.Channels == 1):
+		_, err := w.Write(pix[:s.ItemBytes()])
+		return err
+	case s.ItemBytes() <= int64(len(buf)) && s.Planar:
+		planar(buf, pix, stride, s)
+		_, err := w.Write(buf[:s.ItemBytes()])
+		return err
+	}
+	out := chunk{w: w, buf: buf}
+	if !s.Planar {
+		for y := range s.Height {
+			out.row(pix[y*stride:][:n], 1)
+		}
+		return out.flush()
+	}
+	for c := range s.Channels {
+		for y := range s.Height {
+			out.row(pix[y*stride+c:][:n-c], s.Channels)
+		}
+	}
+	return out.flush()
+}
+
+// WriteFill writes the patch that stands for one that failed.
+func WriteFill(w io.Writer, buf []byte, s Shape) error {
+	left := s.ItemBytes()
+	fill := buf[:min(left, int64(len(buf)))]
+	for i := range fill {
+		fill[i] = s.Fill
+	}
+	for left > 0 {
+		n, err := w.Write(fill[:min(left, int64(len(fill)))])
+		if err != nil {
+			return err
+		}
+		left -= int64(n)
+	}
+	return nil
+}
+
+// chunk gathers samples, and writes them whenever its buffer is full.
+type chunk struct {
+	w   io.Writer
+	buf []byte
+	n   int
+	err error
+}
+
+// row takes every step-th sample of a row, from the first on.
+func (c *chunk) row(row []byte, step int) {
+	for len(row) > 0 && c.err == nil {
+		if c.n == len(c.buf) {
+			_ = c.flush()
+		}
+		to := c.buf[c.n:]
+		if step == 1 {
+			n := copy(to, row)
+			row, c.n = row[n:], c.n+n
+			continue
+		}
+		n := min(len(to), (len(row)+step-1)/step)
+		for i := range n {
+			to[i] = row[i*step]
+		}
+		row, c.n = row[min(n*step, len(row)):], c.n+n
+	}
+}
+
+func (c *chunk) flush() error {
+	if c.err == nil && c.n > 0 {
+		_, c.err = c.w.Write(c.buf[:c.n])
+	}
+	c.n = 0
+	return c.err
+}
+
+// planar writes interleaved rows of three samples as planes, one after the other.
+func planar(out, pix []byte, stride int, s Shape) {
+	width, plane := s.Width, s.Width*s.Height
+	for y := range s.Height {
+		row := pix[y*stride:]
+		if s.Channels == 1 {
+			copy(out[y*width:][:width], row)
+			continue
+		}
+		row = row[:3*width]
+		r, g, b := out[y*width:][:width], out[plane+y*width:][:width], out[2*plane+y*width:][:width]
+		for x := range width {
+			r[x], g[x], b[x] = row[3*x], row[3*x+1], row[3*x+2]
 		}
 	}
 }

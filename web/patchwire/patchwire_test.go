@@ -3,6 +3,7 @@ package patchwire
 import (
 	"bytes"
 	"encoding/hex"
+	"io"
 	"strings"
 	"testing"
 )
@@ -37,19 +38,51 @@ func TestNPYHeader(t *testing.T) {
 	}
 }
 
-func TestPlanar(t *testing.T) {
-	pix := []byte{1, 2, 3, 4, 5, 6, 99, 99, 7, 8, 9, 10, 11, 12} // two rows of two, stride 8
-	out := make([]byte, 12)
-	Planar(out, pix, 8, 2, 2, 3)
-	if want := []byte{1, 4, 7, 10, 2, 5, 8, 11, 3, 6, 9, 12}; !bytes.Equal(out, want) {
-		t.Errorf("%v, want %v", out, want)
-	}
-	grey := make([]byte, 4)
-	Planar(grey, []byte{1, 2, 99, 3, 4}, 3, 2, 2, 1)
-	if !bytes.Equal(grey, []byte{1, 2, 3, 4}) {
-		t.Errorf("%v", grey)
+// TestWriteItem: both layouts, padded rows, and buffers that end anywhere.
+func TestWriteItem(t *testing.T) {
+	for _, c := range []struct {
+		channels, stride int
+		planar           bool
+		pix, want        []byte
+	}{
+		{3, 6, false, []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
+		{3, 8, false, []byte{1, 2, 3, 4, 5, 6, 99, 99, 7, 8, 9, 10, 11, 12}, []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
+		{3, 6, true, []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, []byte{1, 4, 7, 10, 2, 5, 8, 11, 3, 6, 9, 12}},
+		{3, 8, true, []byte{1, 2, 3, 4, 5, 6, 99, 99, 7, 8, 9, 10, 11, 12}, []byte{1, 4, 7, 10, 2, 5, 8, 11, 3, 6, 9, 12}},
+		{1, 2, true, []byte{1, 2, 3, 4, 99}, []byte{1, 2, 3, 4}},
+		{1, 3, true, []byte{1, 2, 99, 3, 4}, []byte{1, 2, 3, 4}},
+		{1, 3, false, []byte{1, 2, 99, 3, 4}, []byte{1, 2, 3, 4}},
+	} {
+		s := Shape{N: 1, Height: 2, Width: 2, Channels: c.channels, Planar: c.planar}
+		for n := 1; n <= 13; n++ {
+			var b bytes.Buffer
+			if err := WriteItem(&b, make([]byte, n), c.pix, c.stride, s); err != nil || !bytes.Equal(b.Bytes(), c.want) {
+				t.Errorf("%+v, buffer of %d: %v, %v", c, n, b.Bytes(), err)
+			}
+			if err := WriteItem(full{}, make([]byte, n), c.pix, c.stride, s); err != io.ErrShortWrite {
+				t.Errorf("%+v, buffer of %d: %v", c, n, err)
+			}
+		}
 	}
 }
+
+func TestWriteFill(t *testing.T) {
+	s := Shape{N: 1, Height: 2, Width: 2, Channels: 3, Fill: 7}
+	for n := 1; n <= 13; n++ {
+		var b bytes.Buffer
+		if err := WriteFill(&b, make([]byte, n), s); err != nil || !bytes.Equal(b.Bytes(), bytes.Repeat([]byte{7}, 12)) {
+			t.Errorf("buffer of %d: %v, %v", n, b.Bytes(), err)
+		}
+		if err := WriteFill(full{}, make([]byte, n), s); err != io.ErrShortWrite {
+			t.Errorf("buffer of %d: %v", n, err)
+		}
+	}
+}
+
+// full takes nothing.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
 func TestFailures(t *testing.T) {
 	st := []Status{{Code: 200}, {Code: 422}, {Code: 200}, {Code: 404}}
