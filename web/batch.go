@@ -30,6 +30,8 @@ type batch struct {
 
 	made chan madeItem // closed when no more will come; nil then
 	err  error         // of the whole, once made is closed
+
+	broken error // why an answer that has begun can't be finished
 }
 
 // used is a slide in use by a batch, or why it can't be.
@@ -139,6 +141,9 @@ func (b *batch) take() error {
 
 func (b *batch) fail(i int, err error) {
 	f := explain(err, b.q.Items[i].Slide)
+	if f.status == statusClientGone && b.asker.Err() == nil {
+		f = givenUp
+	}
 	b.failed[i], b.done[i] = f, true
 	b.status[i] = patchwire.Status{Code: f.status, Made: patchwire.NotMade}
 }
@@ -147,8 +152,7 @@ func (b *batch) fail(i int, err error) {
 func (b *batch) await(i int) error {
 	for !b.done[i] {
 		if b.made == nil {
-			b.err = errMissing
-			return b.err
+			return errMissing
 		}
 		if err := b.take(); err != nil {
 			return err

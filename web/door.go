@@ -107,6 +107,9 @@ func (d *door) admit(x *exchange, r *http.Request) (done bool, err error) {
 		x.WriteHeader(http.StatusNoContent)
 		return true, nil
 	default:
+		if d.takesPost(r) {
+			return false, errPostOnly
+		}
 		return false, errMethod
 	}
 	if d.token {

@@ -47,6 +47,9 @@ type failure struct {
 	message string
 }
 
+// givenUp is what a client that waits is told when something else was cancelled.
+var givenUp = failure{http.StatusServiceUnavailable, "busy", "the work was given up; ask again"}
+
 // kinds maps the root's kinds to statuses. tell says whether the error's own
 // text, which names tags, tiles and parameters, goes to the client.
 var kinds = [...]struct {
@@ -114,8 +117,7 @@ func namesFile(err error, id string) bool {
 func (s *server) fail(x *exchange, r *http.Request, err error) {
 	f := explain(err, x.slideID)
 	if f.status == statusClientGone && r.Context().Err() == nil {
-		// Something else was cancelled: the client waits and may ask again.
-		f = failure{http.StatusServiceUnavailable, "busy", "the work was given up; ask again"}
+		f = givenUp
 	}
 	x.err = err
 	if x.status != 0 {

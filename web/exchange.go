@@ -42,6 +42,9 @@ type exchange struct {
 	prefix  string // the root as the browser sees it, without a final slash
 	https   bool   // the browser's side is https
 	err     error
+	items   int  // of a batch
+	failed  int  // of the items
+	aborted bool // broken off after it had begun
 	made    int8 // 1 + index of the Microtome-Tile value; 0: no pixels
 	values  [6]string
 	used    int
@@ -143,10 +146,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *server) finish(x *exchange, r *http.Request, began time.Time) {
 	p := recover()
 	if p != nil {
-		if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares so too
-			s.metrics.inFlight.Add(-1)
-			panic(p)
-		}
+		x.aborted = p == http.ErrAbortHandler //nolint:errorlint // net/http compares so too
+	}
+	if p != nil && !x.aborted {
 		s.log.LogAttrs(r.Context(), slog.LevelError, "panic", slog.String("request", x.reqID),
 			slog.String("route", x.route.String()), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 		s.fail(x, r, errPanic)
@@ -157,12 +159,15 @@ func (s *server) finish(x *exchange, r *http.Request, began time.Time) {
 	if s.log.Enabled(r.Context(), level) {
 		s.writeLog(x, r, level, took)
 	}
+	if x.aborted {
+		panic(p)
+	}
 }
 
 // level is how much a request matters to whoever reads the log.
 func (s *server) level(x *exchange, took time.Duration) slog.Level {
 	switch {
-	case x.status == http.StatusInternalServerError:
+	case x.status == http.StatusInternalServerError || x.aborted:
 		return slog.LevelError
 	case x.status == statusClientGone:
 		return slog.LevelDebug
@@ -177,11 +182,14 @@ func (s *server) level(x *exchange, took time.Duration) slog.Level {
 // writeLog writes the line of one request. It holds no address and no token:
 // the route stands for the path, and a keyed hash for the slide.
 func (s *server) writeLog(x *exchange, r *http.Request, level slog.Level, took time.Duration) {
-	attrs := make([]slog.Attr, 0, 9)
+	attrs := make([]slog.Attr, 0, 11)
 	attrs = append(attrs,
 		slog.String("request", x.reqID), slog.String("method", methodName(r.Method)),
 		slog.String("route", x.route.String()), slog.Int("status", x.status),
 		slog.Int64("bytes", x.sent), slog.Duration("took", took))
+	if x.items > 0 {
+		attrs = append(attrs, slog.Int("items", x.items), slog.Int("failed", x.failed))
+	}
 	if x.slideID != "" {
 		attrs = append(attrs, slog.String("slide", s.logName(x.slideID)))
 	}

@@ -94,7 +94,7 @@ func (b *batch) write(x *exchange, head []byte) error {
 // breakOff ends an answer that can't be finished though the client is there, so
 // that it doesn't take what it got for the whole.
 func (b *batch) breakOff(x *exchange) {
-	if b.made == nil && b.err != nil && b.asker.Err() == nil {
+	if b.broken != nil && b.asker.Err() == nil {
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -107,8 +107,8 @@ func (b *batch) writeItems(w io.Writer) error {
 	buf := copies.Get().(*[256 << 10]byte)
 	defer copies.Put(buf)
 	for i := range b.results {
-		if err := b.await(i); err != nil {
-			return err
+		if b.broken = b.await(i); b.broken != nil {
+			return b.broken
 		}
 		if err := b.writeItem(w, buf[:], i); err != nil {
 			return err
@@ -125,8 +125,8 @@ func (b *batch) writeItem(w io.Writer, buf []byte, i int) error {
 	}
 	pix, stride, ok := px.Host()
 	if !ok || px.Width() != s.Width || px.Height() != s.Height || px.Channels() != s.Channels {
-		b.err = fmt.Errorf("item %d: %dx%dx%d pixels for %dx%dx%d", i, px.Width(), px.Height(), px.Channels(), s.Width, s.Height, s.Channels)
-		return b.err
+		b.broken = fmt.Errorf("item %d: %dx%dx%d pixels for %dx%dx%d", i, px.Width(), px.Height(), px.Channels(), s.Width, s.Height, s.Channels)
+		return b.broken
 	}
 	return patchwire.WriteItem(w, buf, pix, stride, s)
 }

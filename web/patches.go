@@ -40,6 +40,7 @@ func (s *server) patches(x *exchange, r *http.Request) error {
 	if second && q.Format != "npy" {
 		return fmt.Errorf("statuses=1 is for npy: %w", microtome.ErrMalformed)
 	}
+	x.items = len(q.Items)
 	size := int64(len(q.Items)) * int64(q.Width) * int64(q.Height)
 	if int64(q.Width)*int64(q.Height) > s.opt.MaxPixels || size > s.opt.MaxPixels {
 		return fmt.Errorf("%d patches of %d x %d pixels, of at most %d in all: %w", len(q.Items), q.Width, q.Height, s.opt.MaxPixels, microtome.ErrLimit)
@@ -70,7 +71,8 @@ func (s *server) patches(x *exchange, r *http.Request) error {
 		err = s.writePictures(x, b)
 	}
 	if err == nil && x.err == nil {
-		s.metrics.patches(len(q.Items), patchwire.Failed(b.status))
+		x.failed = patchwire.Failed(b.status)
+		s.metrics.patches(x.items, x.failed)
 	}
 	return err
 }

@@ -14,10 +14,14 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/microtome/microtome"
+	"github.com/microtome/microtome/library"
 	"github.com/microtome/microtome/synth"
 	"github.com/microtome/microtome/tiles"
 )
@@ -34,6 +38,16 @@ func (f *fakeReader) Patches(ctx context.Context, items []tiles.Patch, o tiles.P
 	out := make([]tiles.PatchResult, len(items))
 	for i, it := range items {
 		f.calls = append(f.calls, call{Op: "patch", Region: it.Region})
+		if i > 0 && f.block != nil {
+			if err := f.block(ctx); err != nil {
+				return nil, 0, err
+			}
+		}
+		if it.Region.L0X == 1000 {
+			out[i].Err = fmt.Errorf("a load: %w", context.Canceled)
+			o.Each(i, ch, out[i])
+			continue
+		}
 		if it.Region.L0X > 1000 {
 			out[i].Err = fmt.Errorf("level 0: tile 9,9: %w", microtome.ErrCorrupt)
 			o.Each(i, ch, out[i])
@@ -72,6 +86,9 @@ func (s *site) postTo(target, body string, header ...string) *httptest.ResponseR
 	r.Header.Set("Content-Type", "application/json")
 	for _, line := range header {
 		name, value, _ := strings.Cut(line, ": ")
+		if name == "Host" {
+			r.Host = value
+		}
 		r.Header.Set(name, value)
 	}
 	w := httptest.NewRecorder()
@@ -216,9 +233,6 @@ func TestPatchesRefused(t *testing.T) {
 		{"/patches", many, "", 413, "over_limit"}, {"/slides", good, "", 405, "method_not_allowed"}, {"/patches/", good, "", 405, "method_not_allowed"},
 		{"/patches", good, "Host: evil.example", 403, "host_not_allowed"},
 	} {
-		if strings.HasPrefix(c.header, "Host") {
-			continue
-		}
 		w := s.postTo(c.target, c.body, c.header)
 		want(t, c.target+" "+c.body[:min(40, len(c.body))], w, c.status, c.code)
 	}
@@ -226,6 +240,14 @@ func TestPatchesRefused(t *testing.T) {
 	want(t, "GET", w, 405, "method_not_allowed")
 	if w.Header().Get("Allow") != "POST, OPTIONS" {
 		t.Errorf("Allow: %s", w.Header().Get("Allow"))
+	}
+	for _, method := range []string{"PUT", "DELETE", "HEAD"} {
+		if w := s.do(method, "/patches"); w.Code != 405 || w.Header().Get("Allow") != "POST, OPTIONS" {
+			t.Errorf("%s: %d, Allow: %s", method, w.Code, w.Header().Get("Allow"))
+		}
+	}
+	if w := s.post(`{"slide":"a.svs","width":1,"height":1,"items":[{"x":1000,"y":0}]}`); w.Code != 200 || binary.LittleEndian.Uint16(w.Body.Bytes()[64:]) != 503 {
+		t.Errorf("an item whose load was given up: %d, %x", w.Code, w.Body.Bytes()[64:72])
 	}
 	s.reader.fail = fmt.Errorf("full: %w", microtome.ErrBusy)
 	w = s.post(good)
@@ -253,12 +275,103 @@ func TestPatchesBreakOff(t *testing.T) {
 			s.post(body, "TE: trailers")
 		}()
 		s.reader.loses = false
+		if got := s.log.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "error=lost") || !strings.Contains(got, "items=4") {
+			t.Errorf("the log: %s", got)
+		}
+		s.log.Reset()
 		want(t, "then", s.post(body), 200, "")
 	}
 	s.reader.loses = true
 	want(t, "before the head is out", s.post(`{`+fourItems+`}`), 500, "internal")
 	if s.reader.lent.Load() != 0 {
 		t.Errorf("%d pixels not released", s.reader.lent.Load())
+	}
+}
+
+// TestPatchesLeft: when the client leaves, the work ends and all is given back.
+func TestPatchesLeft(t *testing.T) {
+	for _, settings := range []string{``, `"statuses":"last",`, `"format":"npy",`, `"format":"png",`} {
+		s := newSite(t, nil, nil)
+		ctx, leave := context.WithCancel(t.Context())
+		s.reader.block = func(ctx context.Context) error {
+			leave()
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/patches", strings.NewReader(`{`+settings+fourItems+`}`))
+		r.Host = "localhost:8080"
+		r.Header.Set("Content-Type", "application/json")
+		s.ServeHTTP(httptest.NewRecorder(), r)
+		if s.reader.lent.Load() != 0 {
+			t.Errorf("%s: %d pixels not released", settings, s.reader.lent.Load())
+		}
+		room := s.Handler.(*server).room
+		if !room.all.TryAcquire(room.total) {
+			t.Errorf("%s: room is still taken", settings)
+		}
+		if page := s.get("/metrics").Body.String(); !strings.Contains(page, `microtome_patch_items_total{outcome="ok"} 0`) {
+			t.Errorf("%s: items are counted that nobody got", settings)
+		}
+	}
+}
+
+// closing counts that a slide is closed.
+type closing struct {
+	microtome.Slide
+	open *atomic.Int64
+}
+
+func (c closing) Close() error {
+	c.open.Add(-1)
+	return c.Slide.Close()
+}
+
+// TestPatchesClosesSlides: a batch gives back every slide it used.
+func TestPatchesClosesSlides(t *testing.T) {
+	var ids, open atomic.Int64
+	dir := t.TempDir()
+	for _, name := range []string{"a.svs", "b.svs"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("slide "+name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lib, err := library.New([]library.Root{{Path: dir}}, library.Options{Open: func(ctx context.Context, src microtome.Source) (microtome.Slide, error) {
+		s, err := openFake(&ids)(ctx, src)
+		open.Add(1)
+		return closing{s, &open}, err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, nil, func(o *Options) { o.Library = lib })
+	want(t, "ok", s.post(`{`+fourItems+`}`), 200, "")
+	s.reader.fail = fmt.Errorf("full: %w", microtome.ErrBusy)
+	want(t, "busy", s.post(`{`+fourItems+`}`), 503, "busy")
+	if open.Load() != 2 {
+		t.Fatalf("%d slides were opened", open.Load())
+	}
+	if err := lib.Close(); err != nil || open.Load() != 0 {
+		t.Errorf("%v, %d slides stay open", err, open.Load())
+	}
+}
+
+// TestPatchesFromOtherOrigins: a page of an allowed origin may send JSON.
+func TestPatchesFromOtherOrigins(t *testing.T) {
+	s := newSite(t, nil, func(o *Options) { o.CORS, o.Token = []string{"https://viewer.example"}, "t" })
+	const origin = "Origin: https://viewer.example"
+	h := s.do("OPTIONS", "/patches", origin, "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: content-type").Header()
+	if !strings.Contains(h.Get("Access-Control-Allow-Methods"), "POST") || !strings.Contains(h.Get("Access-Control-Allow-Headers"), "Content-Type") ||
+		h.Get("Allow") != "POST, OPTIONS" {
+		t.Errorf("preflight: %v", h)
+	}
+	w := s.post(`{`+fourItems+`}`, origin, "Authorization: Bearer t")
+	want(t, "post", w, 200, "")
+	if w.Header().Get("Access-Control-Allow-Origin") != "https://viewer.example" || !strings.Contains(w.Header().Get("Access-Control-Expose-Headers"), "Microtome-Failed") {
+		t.Errorf("post: %v", w.Header())
+	}
+	h = s.do("OPTIONS", "/patches", "Origin: https://evil.example", "Access-Control-Request-Method: POST").Header()
+	if h.Get("Access-Control-Allow-Origin") != "" || h.Get("Access-Control-Allow-Methods") != "" {
+		t.Errorf("a foreign origin's preflight: %v", h)
 	}
 }
 
