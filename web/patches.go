@@ -3,9 +3,11 @@ package web
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"net/http"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -122,11 +124,10 @@ func (s *server) pictures(b *batch) [][]byte {
 				continue
 			}
 			var err error
-			if out[i], err = s.opt.Reader.EncodePixels(b.ctx, px, format, b.q.Quality); err != nil {
+			if out[i], err = s.picture(b, px, format); err != nil {
 				b.fail(int(i), err)
 			}
-			px.Release()
-			b.results[i].Pixels = nil
+			b.written(int(i))
 		}
 	}
 	var others sync.WaitGroup
@@ -136,4 +137,17 @@ func (s *server) pictures(b *batch) [][]byte {
 	work()
 	others.Wait()
 	return out
+}
+
+// picture encodes pixels. A panic is this item's failure: on a goroutine of its
+// own it would end the process.
+func (s *server) picture(b *batch, px microtome.Pixels, f microtome.Format) (body []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.LogAttrs(b.ctx, slog.LevelError, "panic", slog.String("route", routePatches.String()),
+				slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			err = errPanic
+		}
+	}()
+	return s.opt.Reader.EncodePixels(b.ctx, px, f, b.q.Quality)
 }

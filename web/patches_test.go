@@ -72,6 +72,9 @@ func (f *fakeReader) Patches(ctx context.Context, items []tiles.Patch, o tiles.P
 
 func (f *fakeReader) EncodePixels(_ context.Context, px microtome.Pixels, _ microtome.Format, _ int) ([]byte, error) {
 	pix, _, _ := px.Host()
+	if f.panics {
+		panic("encoder /secret/path")
+	}
 	return []byte(fmt.Sprintf("picture of %d", pix[0])), nil
 }
 
@@ -210,6 +213,24 @@ func TestPatchesAsPictures(t *testing.T) {
 	}
 	if s.reader.lent.Load() != 0 {
 		t.Errorf("%d pixels not released", s.reader.lent.Load())
+	}
+}
+
+// TestPatchesEncoderPanics: it fails the items, neither the batch nor the process.
+func TestPatchesEncoderPanics(t *testing.T) {
+	s := newSite(t, nil, nil)
+	s.reader.panics = true
+	w := s.post(`{"format":"jpeg",` + fourItems + `}`)
+	want(t, "jpeg", w, 200, "")
+	if strings.Contains(w.Body.String(), "secret") || w.Header().Get("Microtome-Failed") != "4" {
+		t.Errorf("%v %s", w.Header(), w.Body)
+	}
+	parts := readParts(t, w)
+	if len(parts) != 4 || parts[0].head["Microtome-Status"][0] != "500" || !strings.Contains(string(parts[3].body), `"code":"internal"`) {
+		t.Errorf("%q", parts)
+	}
+	if s.reader.lent.Load() != 0 || !strings.Contains(s.log.String(), "msg=panic") {
+		t.Errorf("%d pixels not released; the log: %s", s.reader.lent.Load(), s.log)
 	}
 }
 
@@ -381,6 +402,7 @@ func TestPatchesCrossSite(t *testing.T) {
 	cookie := "Cookie: " + strings.Split(s.get("/?token=secret").Header().Get("Set-Cookie"), ";")[0]
 	body := `{` + fourItems + `}`
 	want(t, "no token", s.post(body), 401, "token_needed")
+	want(t, "token in the address", s.postTo("/patches?token=secret", body), 200, "")
 	want(t, "bearer", s.post(body, "Authorization: Bearer secret", "Origin: https://evil.example"), 200, "")
 	want(t, "own page", s.post(body, cookie, "Sec-Fetch-Site: same-origin"), 200, "")
 	want(t, "other site", s.post(body, cookie, "Sec-Fetch-Site: cross-site"), 403, "cross_site")
