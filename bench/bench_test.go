@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func TestMedian(t *testing.T) {
@@ -131,5 +135,85 @@ func TestAskIsWhatPeersRead(t *testing.T) {
 	b, err := json.Marshal(Ask{Cold: true, Cache: 5, Callers: 2, Patch: 256, At: []At{{X: 1, Y: 2}}})
 	if err != nil || string(b) != `{"cold":true,"cache":5,"callers":2,"patch":256,"sum":false,"at":[{"X":1,"Y":2}]}` {
 		t.Errorf("%s %v", b, err)
+	}
+}
+
+// TestLoad: every answer counts, and one that is no picture ends the round.
+func TestLoad(t *testing.T) {
+	var asked atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		switch r.URL.Path {
+		case "/none":
+			http.NotFound(w, r)
+		case "/empty":
+		default:
+			_, _ = w.Write([]byte("tile"))
+		}
+	}))
+	defer s.Close()
+	rate, err := load(t.Context(), []string{s.URL + "/a", s.URL + "/b"}, 3, 100*time.Millisecond)
+	if err != nil || rate <= 0 || asked.Load() < int64(rate*0.05) {
+		t.Error(rate, asked.Load(), err)
+	}
+	for _, bad := range []string{"/none", "/empty"} {
+		if _, err := load(t.Context(), []string{s.URL + "/a", s.URL + bad}, 2, time.Minute); err == nil || !strings.Contains(err.Error(), bad) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+func TestZoomGrid(t *testing.T) {
+	r := &run{o: Options{Slide: Facts{Width: 46000, Height: 32914, Tile: [2]int{240, 240}}}}
+	if c, n := r.zoomGrid(0); c != 191 || n != 137 {
+		t.Error(c, n)
+	}
+	if c, n := r.zoomGrid(1); c != 95 || n != 68 {
+		t.Error(c, n)
+	}
+	if r.zoomLevel(0) != 16 || r.zoomLevel(1) != 15 {
+		t.Error(r.zoomLevel(0), r.zoomLevel(1))
+	}
+}
+
+// TestRunWithoutPeers: what is not installed is a row that says so.
+func TestRunWithoutPeers(t *testing.T) {
+	worker := filepath.Join(t.TempDir(), "worker")
+	script := `#!/bin/sh
+printf '{"version":"v1"}\n'
+while read line; do case $line in *'"sum":true'*) echo '{"seconds":1,"sum":"[a b c d]"}';; *) echo '{"seconds":0.5}';; esac; done
+`
+	if err := os.WriteFile(worker, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Protocol: Protocol{Grid: 2, Patch: 8, Trials: 3, Random: 5, Cores: 2, ColdCache: 1 << 20, WarmCache: 1 << 20},
+		Slide: Facts{Width: 100, Height: 100, Tile: [2]int{8, 8}}, Worker: []string{worker}, Limit: true, Python: "/no/such/python", Peers: []string{"openslide"}}
+	report, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	absent, measured := 0, 0
+	for _, x := range report.Rows {
+		switch {
+		case x.Absent != "":
+			absent++
+			if x.Engine != Base || !strings.Contains(x.Absent, "python") {
+				t.Errorf("%+v", x)
+			}
+		case len(x.Trials) == 3 && x.Median > 0:
+			measured++
+		default:
+			t.Errorf("%+v", x)
+		}
+		if x.Engine == "microtome" && x.Task == GridCold && (x.Median != 8 || x.Pixels != "equal" || x.OfLimit != 1) {
+			t.Errorf("%+v", x)
+		}
+	}
+	if absent != 6 || measured < 10 {
+		t.Errorf("%d absent, %d measured", absent, measured)
+	}
+	o.Worker = []string{"/no/such/worker"}
+	if _, err := Run(t.Context(), o); err == nil {
+		t.Error("ran without a worker")
 	}
 }

@@ -59,7 +59,7 @@ func (r *Report) group(b *strings.Builder, task string, y int) int {
 		switch {
 		case strings.HasPrefix(x.Engine, "microtome"):
 			class = "o"
-		case x.Engine == Limit || strings.HasPrefix(x.Engine, "nginx"):
+		case x.Engine == Limit || x.Engine == StaticLimit:
 			class = "l"
 		}
 		name := fmt.Sprintf("%s, %d callers, %s cores", x.Engine, x.Callers, cores(x.Cores))

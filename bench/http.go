@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os/exec"
 	"strings"
@@ -22,12 +21,11 @@ type server struct {
 
 // serve starts the server with memory for decoded tiles.
 func serve(ctx context.Context, argv []string, pixels int64) (*server, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := freePort()
 	if err != nil {
 		return nil, err
 	}
-	s := &server{port: l.Addr().(*net.TCPAddr).Port, log: &tail{}}
-	_ = l.Close()
+	s := &server{port: port, log: &tail{}}
 	argv = append(append([]string{}, argv...), "--listen", fmt.Sprintf("127.0.0.1:%d", s.port), "--pixels-memory", fmt.Sprintf("%dMiB", pixels>>20))
 	s.cmd = exec.CommandContext(ctx, argv[0], argv[1:]...)
 	s.cmd.Stderr = s.log

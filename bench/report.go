@@ -63,6 +63,8 @@ func Median(v []float64) float64 {
 const (
 	Base  = "OpenSlide"
 	Limit = "libjpeg-turbo, C loop"
+	// StaticLimit is that of tiles sent as they are stored.
+	StaticLimit = "nginx, static files"
 )
 
 // baseOf is the base's task that one is compared with: over HTTP, the same in
@@ -104,7 +106,11 @@ func (r *Report) compare() {
 		if b > 0 {
 			x.Ratio = x.Median / b
 		}
-		if l := find(Limit, x.Task, x.Cores); l > 0 {
+		limit := Limit
+		if x.Task == ZoomStored {
+			limit = StaticLimit
+		}
+		if l := find(limit, x.Task, x.Cores); l > 0 {
 			x.OfLimit = x.Median / l
 		}
 	}

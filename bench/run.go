@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Options say what a run compares.
@@ -31,6 +32,11 @@ type Options struct {
 	Python   string
 	Peers    []string
 	Progress func(what string) // may be nil
+	// StoredTile reads a stored tile of level 0 as a picture, for the static
+	// limit; nil leaves that out. ZoomSeconds is how long each round of the Deep
+	// Zoom tasks takes; 0 leaves them out.
+	StoredTile  func(ctx context.Context, col, row int) ([]byte, error)
+	ZoomSeconds time.Duration
 }
 
 //go:embed peers.py
@@ -85,6 +91,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if len(o.Serve) > 0 && o.Python != "" {
 		r.overHTTP(ctx)
 	}
+	if len(o.Serve) > 0 && o.ZoomSeconds > 0 {
+		r.overZoom(ctx)
+	}
 	r.report.compare()
 	return r.report, nil
 }
@@ -97,6 +106,8 @@ type run struct {
 	peers   string // the program
 	grid    []At
 	engines []*engine
+	// zoomPages are the tiles that the static server has, by their number.
+	zoomPages []int
 }
 
 func (r *run) say(format string, args ...any) {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +34,7 @@ type benchFlags struct {
 	peers, python   string
 	http, asJSON    bool
 	jsonFile, chart string
+	seconds         time.Duration
 	coldCache       int64 // MiB
 }
 
@@ -62,7 +64,8 @@ func newBenchCmd() *cobra.Command {
 	fl.Int64Var(&f.coldCache, "cache-mib", 32, "cache of decoded tiles in MiB, emptied before each cold trial")
 	fl.StringVar(&f.peers, "peers", "auto", "auto, none, or a list of "+strings.Join(bench.Peers, ","))
 	fl.StringVar(&f.python, "python", python, "Python that has the peers (or "+pythonVariable+")")
-	fl.BoolVar(&f.http, "http", false, "also over HTTP: batches to one Python client")
+	fl.BoolVar(&f.http, "http", false, "also over HTTP: batches to one Python client, Deep Zoom tiles beside other servers")
+	fl.DurationVar(&f.seconds, "seconds", 6*time.Second, "how long each round of Deep Zoom takes, with --http")
 	fl.BoolVar(&f.asJSON, "json", false, "print the report as JSON")
 	fl.StringVar(&f.jsonFile, "json-file", "", "also write the report as JSON to a file")
 	fl.StringVar(&f.chart, "chart", "", "also draw it, as SVG, to a file")
@@ -98,6 +101,7 @@ func (f *benchFlags) options(ctx context.Context, path string) (o bench.Options,
 	}
 	if f.http {
 		o.Serve = []string{exe, "serve", path}
+		o.ZoomSeconds, o.StoredTile = f.seconds, storedTiles(path)
 	}
 	switch f.peers {
 	case "none":
@@ -114,6 +118,19 @@ func (f *benchFlags) options(ctx context.Context, path string) (o bench.Options,
 	}
 	o.Python = f.python
 	return o, nil
+}
+
+// storedTiles reads a slide's stored tiles as pictures that play by themselves.
+func storedTiles(path string) func(ctx context.Context, col, row int) ([]byte, error) {
+	return func(ctx context.Context, col, row int) (body []byte, err error) {
+		slide, err := openSlide(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, slide.Close()) }()
+		t, err := slide.ReadTile(ctx, 0, 0, col, row)
+		return t.Data, err
+	}
 }
 
 func (f *benchFlags) run(cmd *cobra.Command, path string) error {

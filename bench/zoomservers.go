@@ -1,0 +1,200 @@
+package bench
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+//go:embed zoom_app.py
+var zoomProgram []byte
+
+// zoomServers starts ours and the peers. What is not there says why.
+func (r *run) zoomServers(ctx context.Context) []*zoomServer {
+	var all []*zoomServer
+	for _, make := range []func(context.Context) (*zoomServer, error){r.zoomOurs, r.zoomOpenSlide, r.zoomIIP, r.zoomStatic} {
+		s, err := make(ctx)
+		if err != nil {
+			s.absent = err.Error()
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func (r *run) zoomOurs(ctx context.Context) (*zoomServer, error) {
+	s := &zoomServer{name: "microtome", levels: []int{0, 1}}
+	own, err := serve(ctx, r.o.Serve, 64<<20)
+	if err != nil {
+		return s, err
+	}
+	s.port, s.stop = own.port, own.stop
+	s.path = func(k, col, row int) string {
+		return fmt.Sprintf("/deepzoom/%s_files/%d/%d_%d.jpg", own.id, r.zoomLevel(k), col, row)
+	}
+	return s, nil
+}
+
+// zoomOpenSlide is openslide-python's tile generator under gunicorn.
+func (r *run) zoomOpenSlide(ctx context.Context) (*zoomServer, error) {
+	s := &zoomServer{name: Base, version: "openslide-python, gunicorn with 2 workers", levels: []int{0, 1}}
+	app := filepath.Join(r.dir, "zoom_app.py")
+	if err := os.WriteFile(app, zoomProgram, 0o600); err != nil {
+		return s, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return s, err
+	}
+	cmd := exec.CommandContext(ctx, r.o.Python, "-m", "gunicorn", "-w", "2", "--log-level", "error", "-b", "127.0.0.1:"+strconv.Itoa(port), "zoom_app:app")
+	cmd.Dir = r.dir
+	cmd.Env = append(os.Environ(), "SLIDE="+absolute(r.o.Path), "TILE="+strconv.Itoa(r.o.Slide.Tile[0]))
+	s.path = func(k, col, row int) string { return fmt.Sprintf("/t/%d/%d_%d.jpeg", r.zoomLevel(k), col, row) }
+	s.port = port
+	s.stop, err = up(ctx, cmd, port, s.path(0, 0, 0))
+	return s, err
+}
+
+// zoomIIP is iipsrv behind nginx.
+func (r *run) zoomIIP(ctx context.Context) (*zoomServer, error) {
+	s := &zoomServer{name: "iipsrv behind nginx", levels: []int{0, 1}}
+	iip := "/usr/lib/iipimage-server/iipsrv.fcgi"
+	if _, err := os.Stat(iip); err != nil {
+		return s, err
+	}
+	back, err := freePort()
+	if err != nil {
+		return s, err
+	}
+	cmd := exec.CommandContext(ctx, iip, "--bind", "127.0.0.1:"+strconv.Itoa(back))
+	cmd.Env = append(os.Environ(), "VERBOSITY=0", "LOGFILE=/dev/null", "MAX_IMAGE_CACHE_SIZE=32")
+	if err := cmd.Start(); err != nil {
+		return s, err
+	}
+	stopBack := func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
+	s.path = func(k, col, row int) string {
+		return fmt.Sprintf("/iip?DeepZoom=%s_files/%d/%d_%d.jpg", absolute(r.o.Path), r.zoomLevel(k), col, row)
+	}
+	var stopFront func()
+	s.port, stopFront, err = r.nginx(ctx, "iip", fmt.Sprintf(`location /iip { fastcgi_pass 127.0.0.1:%d;
+ fastcgi_param QUERY_STRING $query_string; fastcgi_param REQUEST_METHOD $request_method; fastcgi_param REQUEST_URI $request_uri; }`, back), s.path(0, 0, 0))
+	if err != nil {
+		stopBack()
+		return s, err
+	}
+	s.stop = func() { stopFront(); stopBack() }
+	return s, nil
+}
+
+// zoomStatic is nginx with the bytes of stored tiles as files: the limit of the
+// full level.
+func (r *run) zoomStatic(ctx context.Context) (*zoomServer, error) {
+	s := &zoomServer{name: StaticLimit, levels: []int{0}, path: func(_, col, row int) string { return fmt.Sprintf("/%d_%d.jpg", col, row) }}
+	if r.o.StoredTile == nil {
+		return s, fmt.Errorf("no tiles to write as files")
+	}
+	cols, rows := r.zoomGrid(0)
+	folder := filepath.Join(r.dir, "static", "tiles")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return s, err
+	}
+	step := max(1, cols*rows/zoomTiles)
+	for n := 0; n < cols*rows && len(r.zoomPages) < zoomTiles; n += step {
+		b, err := r.o.StoredTile(ctx, n%cols, n/cols)
+		if err != nil {
+			return s, err
+		}
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%d_%d.jpg", n%cols, n/cols)), b, 0o600); err != nil {
+			return s, err
+		}
+		r.zoomPages = append(r.zoomPages, n)
+	}
+	s.pages = len(r.zoomPages)
+	s.version = fmt.Sprintf("%d stored tiles as files", s.pages)
+	var err error
+	s.port, s.stop, err = r.nginx(ctx, "static", "root "+folder+"; open_file_cache max=4500; sendfile on;", s.path(0, r.zoomPages[0]%cols, r.zoomPages[0]/cols))
+	return s, err
+}
+
+// nginx runs a server of what stands in its server block.
+func (r *run) nginx(ctx context.Context, name, block, probe string) (int, func(), error) {
+	program, err := exec.LookPath("nginx")
+	if err != nil {
+		if program, err = exec.LookPath("/usr/sbin/nginx"); err != nil {
+			return 0, nil, err
+		}
+	}
+	port, err := freePort()
+	if err != nil {
+		return 0, nil, err
+	}
+	dir := filepath.Join(r.dir, name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return 0, nil, err
+	}
+	user := ""
+	if os.Getuid() == 0 {
+		user = "user root; " // its workers read what root wrote
+	}
+	conf := fmt.Sprintf(`%sworker_processes 2; worker_rlimit_nofile 20000; daemon off; pid %s/pid; error_log %s/log;
+events { worker_connections 256; }
+http { access_log off; types { image/jpeg jpg; } keepalive_requests 100000000;
+ client_body_temp_path %s/b; proxy_temp_path %s/p; fastcgi_temp_path %s/f; uwsgi_temp_path %s/u; scgi_temp_path %s/s;
+ server { listen 127.0.0.1:%d; %s } }
+`, user, dir, dir, dir, dir, dir, dir, dir, port, block)
+	path := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(path, []byte(conf), 0o600); err != nil {
+		return 0, nil, err
+	}
+	stop, err := up(ctx, exec.CommandContext(ctx, program, "-c", path, "-p", dir), port, probe)
+	return port, stop, err
+}
+
+// up starts a server and waits until it answers a path with 200.
+func up(ctx context.Context, cmd *exec.Cmd, port int, path string) (stop func(), err error) {
+	said := &tail{}
+	cmd.Stderr = said
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	stop = func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // so that it ends its workers
+		ended := time.AfterFunc(5*time.Second, func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait()
+		ended.Stop()
+	}
+	client := &http.Client{Timeout: 10 * time.Second}
+	for end := time.Now().Add(15 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if err = fetchOne(ctx, client, fmt.Sprintf("http://127.0.0.1:%d%s", port, path)); err == nil {
+			return stop, nil
+		}
+		if time.Now().After(end) || ctx.Err() != nil {
+			stop()
+			return nil, fmt.Errorf("%w: %s", err, said.last())
+		}
+	}
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+func absolute(path string) string {
+	if a, err := filepath.Abs(path); err == nil {
+		return a
+	}
+	return path
+}
