@@ -35,7 +35,7 @@ func (m *memory) Generation() microtome.Generation {
 func (m *memory) Close() error { return nil }
 
 // Most faults live where two paths disagree: for every kind of slide, each tile
-// is the same as region, as view and as stored pixels, and the stored stream
+// is the same as region, as view, in a batch and as stored pixels, and the stored stream
 // shows the same picture.
 func TestAllPathsAgree(t *testing.T) {
 	for name, spec := range map[string]synth.Spec{
@@ -93,6 +93,14 @@ func agree(t *testing.T, r *tiles.Reader, s microtome.Slide, g microtome.Level, 
 	if err != nil || !bytes.Equal(region.Body, want.Body) {
 		t.Errorf("tile %d,%d: the region differs: %v", col, row, err)
 	}
+	got, _, err := r.Patches(ctx, []tiles.Patch{{Slide: s, Region: tiles.Region{L0X: int64(rect.Min.X), L0Y: int64(rect.Min.Y), Width: rect.Dx(), Height: rect.Dy()}}}, tiles.PatchOptions{})
+	if err != nil || got[0].Err != nil {
+		t.Fatal(err, got[0].Err)
+	}
+	if pix, stride, _ := got[0].Pixels.Host(); stride != rect.Dx()*want.Channels || !bytes.Equal(pix[:len(want.Body)], want.Body) {
+		t.Errorf("tile %d,%d: the batch differs", col, row)
+	}
+	got[0].Pixels.Release()
 	stored, err := r.Stored(ctx, s, 0, 0, col, row)
 	if err != nil {
 		t.Fatal(err)

@@ -482,3 +482,15 @@ func TestRealPatches(t *testing.T) {
 		}
 	}
 }
+
+// TestArraysAreForSamplers: whoever asks for arrays goes behind the viewers.
+func TestArraysAreForSamplers(t *testing.T) {
+	s := newSite(t, nil, nil)
+	for format, want := range map[string]microtome.Priority{"raw": microtome.PrioritySampler, "npy": microtome.PrioritySampler,
+		"png": microtome.PriorityViewer, "jpeg": microtome.PriorityViewer} {
+		s.get("/slides/a.svs/region?x=0&y=0&width=9&height=9&format=" + format)
+		if got := s.reader.last(t).Options.Priority; got != want {
+			t.Errorf("%s: priority %d, want %d", format, got, want)
+		}
+	}
+}

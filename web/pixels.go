@@ -209,6 +209,9 @@ func (s *server) region(x *exchange, r *http.Request, id string) error {
 	if err != nil {
 		return err
 	}
+	if po.Format == microtome.FormatRaw || po.Format == microtome.FormatNPY {
+		po.Priority = microtome.PrioritySampler // no browser shows these
+	}
 	var buf [160]byte
 	b := canonical(buf[:0], 'r', &q.Pixels)
 	for _, n := range [...]int64{q.L0X, q.L0Y, int64(q.Width), int64(q.Height), int64(q.Scale)} {
