@@ -57,7 +57,8 @@ func (c *client) do(ctx context.Context, method, path string, body []byte, keep 
 type slide struct {
 	name, id      string // id is name, escaped
 	width, height int64
-	top           int // the Deep Zoom level of full size
+	top           int   // the Deep Zoom level of full size
+	tile          int64 // side of a Deep Zoom tile
 }
 
 // slide asks for a slide's description.
@@ -68,11 +69,13 @@ func (c *client) slide(ctx context.Context, id string) (slide, error) {
 		return s, err
 	}
 	var info struct {
-		Levels []struct{ Width, Height int64 }
+		Levels   []struct{ Width, Height int64 }
+		DeepZoom struct{ Tile int64 }
 	}
-	if err := json.Unmarshal(a.body, &info); err != nil || a.status != http.StatusOK || len(info.Levels) == 0 {
+	if err := json.Unmarshal(a.body, &info); err != nil || a.status != http.StatusOK || len(info.Levels) == 0 || info.DeepZoom.Tile <= 0 {
 		return s, fmt.Errorf("/slides/%s: %d %s", id, a.status, a.body)
 	}
+	s.tile = info.DeepZoom.Tile
 	s.width, s.height = info.Levels[0].Width, info.Levels[0].Height
 	s.top = bits.Len64(uint64(max(s.width, s.height) - 1))
 	return s, nil

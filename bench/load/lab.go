@@ -156,11 +156,8 @@ type viewer struct {
 	had   map[string]bool
 }
 
-// The view, in tiles of 254 pixels.
-const (
-	viewCols, viewRows = 5, 4
-	tileSize           = 254
-)
+// The view, in tiles.
+const viewCols, viewRows = 5, 4
 
 func (v *viewer) run(ctx context.Context) {
 	// People don't all come at once.
@@ -208,7 +205,7 @@ func (v *viewer) step() {
 // look asks for what is in view, six at a time, as a browser does.
 func (v *viewer) look(ctx context.Context) {
 	k := v.s.top - v.level
-	cols, rows := ((v.s.width+1<<k-1)>>k+tileSize-1)/tileSize, ((v.s.height+1<<k-1)>>k+tileSize-1)/tileSize
+	cols, rows := ((v.s.width+1<<k-1)>>k+v.s.tile-1)/v.s.tile, ((v.s.height+1<<k-1)>>k+v.s.tile-1)/v.s.tile
 	v.x, v.y = min(max(v.x, 0), max(cols-viewCols, 0)), min(max(v.y, 0), max(rows-viewRows, 0))
 	var tiles sync.WaitGroup
 	lanes := make(chan struct{}, 6)
