@@ -217,3 +217,21 @@ while read line; do case $line in *'"sum":true'*) echo '{"seconds":1,"sum":"[a b
 		t.Error("ran without a worker")
 	}
 }
+
+func TestElsewhere(t *testing.T) {
+	p := Protocol{Grid: 2, Patch: 100, ColdCache: 100_000}
+	f := Facts{Width: 1000, Height: 300, Tile: [2]int{50, 50}}
+	if got, err := elsewhere(p, []At{{0, 0}, {100, 0}, {0, 100}, {100, 100}}, f); err != nil || got[0] != (At{250, 0}) || got[3] != (At{350, 100}) {
+		t.Error(got, err)
+	}
+	if got, err := elsewhere(p, []At{{700, 0}, {800, 100}}, f); err != nil || got[0] != (At{450, 0}) {
+		t.Error(got, err)
+	}
+	if _, err := elsewhere(p, []At{{200, 0}, {300, 0}}, Facts{Width: 450, Tile: f.Tile}); err == nil {
+		t.Error("no room, and no error")
+	}
+	p.ColdCache = 1 << 30
+	if _, err := elsewhere(p, []At{{0, 0}}, f); err == nil {
+		t.Error("a cache larger than the grid stays warm")
+	}
+}

@@ -70,8 +70,9 @@ func (s *server) stop() {
 	_ = s.cmd.Wait()
 }
 
-// overHTTP measures one Python client that asks for batches of patches: cold,
-// with a new server for each trial, and warm.
+// overHTTP measures one Python client that asks for batches of patches. Before
+// each cold trial the same number of patches elsewhere drives all others out of
+// the cache.
 func (r *run) overHTTP(ctx context.Context) {
 	for _, task := range []string{HTTPCold, HTTPWarm} {
 		x := Row{Engine: "microtome, one Python client", Task: task, Callers: 1, Unit: "patches/s"}
@@ -84,45 +85,61 @@ func (r *run) overHTTP(ctx context.Context) {
 
 func (r *run) httpTrials(ctx context.Context, x *Row, warm bool) error {
 	p := r.o.Protocol
-	q := Ask{Callers: 1, Patch: p.Patch, At: r.grid}
-	trials, memory, measured := p.Trials, 2*p.ColdCache, 1
+	cache := p.ColdCache
 	if warm {
-		trials, memory, measured = 1, 2*p.WarmCache, p.Trials
+		cache = p.WarmCache
 	}
-	for trial := range trials {
-		r.say("%s, trial %d", x.Task, trial+1)
-		s, err := serve(ctx, r.o.Serve, memory)
-		if err != nil {
-			return err
-		}
-		err = r.client(ctx, s, x, q, warm, measured)
-		s.stop()
-		if err != nil {
-			return err
-		}
+	s, err := serve(ctx, r.o.Serve, 2*cache) // half of it is for patches
+	if err != nil {
+		return err
 	}
-	return nil
-}
-
-// client runs the Python client against a server that has just started.
-func (r *run) client(ctx context.Context, s *server, x *Row, q Ask, warm bool, trials int) error {
+	defer s.stop()
 	c, err := start(ctx, nil, r.o.Python, r.peers, "patches", fmt.Sprintf("%s@%d", s.id, s.port), "-")
 	if err != nil {
 		return err
 	}
 	defer c.stop()
 	x.Version = c.version
-	if warm {
-		if _, err := c.ask(q); err != nil { // not measured: it fills the cache
+	grid := Ask{Callers: 1, Patch: p.Patch, At: r.grid}
+	other := grid
+	if !warm {
+		if other.At, err = elsewhere(p, r.grid, r.o.Slide); err != nil {
 			return err
 		}
 	}
-	for range trials {
-		a, err := c.ask(q)
+	for trial := range p.Trials {
+		r.say("%s, trial %d", x.Task, trial+1)
+		if !warm || trial == 0 {
+			if _, err := c.ask(other); err != nil {
+				return err
+			}
+		}
+		a, err := c.ask(grid)
 		if err != nil {
 			return err
 		}
-		x.Trials = append(x.Trials, float64(len(q.At))/a.Seconds)
+		x.Trials = append(x.Trials, float64(len(grid.At))/a.Seconds)
 	}
 	return nil
+}
+
+// elsewhere is a grid beside the first, whose tiles would fill the cache of cold
+// trials.
+func elsewhere(p Protocol, grid []At, f Facts) ([]At, error) {
+	side := int64(p.Grid * p.Patch)
+	if 3*side*side < p.ColdCache {
+		return nil, fmt.Errorf("a grid of %d pixels a side does not fill a cache of %d MiB", side, p.ColdCache>>20)
+	}
+	shift := At{X: side + int64(f.Tile[0])}
+	if grid[len(grid)-1].X+int64(p.Patch)+shift.X > f.Width {
+		shift.X = -shift.X
+	}
+	if grid[0].X+shift.X < 0 {
+		return nil, fmt.Errorf("no room on the slide for a second grid")
+	}
+	other := make([]At, len(grid))
+	for i, at := range grid {
+		other[i] = At{at.X + shift.X, at.Y}
+	}
+	return other, nil
 }

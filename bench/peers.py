@@ -67,7 +67,7 @@ class FastSlide:
         self.slide = self.lib.FastSlide.from_file_path(SLIDE)
 
     def read(self, x, y, n):
-        return np.asarray(self.slide.read_region((x, y), 0, (n, n)))
+        return self.slide.read_region((x, y), 0, (n, n)).numpy()
 
     rgb = read
 

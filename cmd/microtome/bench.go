@@ -99,6 +99,14 @@ func (f *benchFlags) options(ctx context.Context, path string) (o bench.Options,
 		Slide:  bench.Facts{Name: filepath.Base(path), Bytes: info.Generation.Size, Format: info.Format, Width: g.Width, Height: g.Height, Tile: [2]int{g.TileWidth, g.TileHeight}},
 		Worker: []string{exe, "bench-worker", path}, Limit: bareLoop != nil && g.Codec == microtome.CodecJPEG && g.Samples == 3,
 	}
+	if f.peers != "none" || f.http {
+		o.Python = f.python
+		if strings.ContainsRune(f.python, filepath.Separator) { // children run elsewhere
+			if o.Python, err = filepath.Abs(f.python); err != nil {
+				return o, err
+			}
+		}
+	}
 	if f.http {
 		o.Serve = []string{exe, "serve", path}
 		o.ZoomSeconds, o.StoredTile = f.seconds, storedTiles(path)
@@ -116,7 +124,6 @@ func (f *benchFlags) options(ctx context.Context, path string) (o bench.Options,
 			}
 		}
 	}
-	o.Python = f.python
 	return o, nil
 }
 
@@ -137,9 +144,6 @@ func (f *benchFlags) run(cmd *cobra.Command, path string) error {
 	o, err := f.options(cmd.Context(), path)
 	if err != nil {
 		return err
-	}
-	if f.http && o.Python == "" {
-		o.Python = f.python
 	}
 	if w := cmd.ErrOrStderr(); onTerminal(w) {
 		o.Progress = func(what string) { fmt.Fprintf(w, "\r\x1b[K%s\r", what) }
