@@ -39,6 +39,28 @@ static huff_entry entry_of(int symbol, int len, uint32_t index, int dc) {
   return pack(extend((index >> left) & ((1u << size) - 1), size), run + 1, len + size);
 }
 
+// whole says that an entry has its value, and that in so many bits.
+static int whole(huff_entry e, int bits) {
+  int len = e & 0xFF;
+  return len > 0 && len <= bits; // ENTROPY_MISSING is more than any
+}
+
+// make_walk joins two symbols where both lie within the bits looked at.
+static void make_walk(huff_table *t) {
+  for (uint32_t i = 0; i < 1 << ENTROPY_BITS; i++) {
+    huff_entry a = t->fast[i];
+    t->walk[i] = 0;
+    if (!whole(a, ENTROPY_BITS)) continue;
+    int len = a & 0xFF, skip = skip_of(a);
+    huff_entry b = t->fast[(i << len) & ((1 << ENTROPY_BITS) - 1)];
+    if (skip < 64 && whole(b, ENTROPY_BITS - len)) {
+      len += b & 0xFF;
+      skip += skip_of(b);
+    }
+    t->walk[i] = skip << 8 | len;
+  }
+}
+
 // make fills in a table. libjpeg has checked that it is one: its codes fit, and
 // DC symbols are below 16 (jpeg_make_d_derived_tbl).
 static void make(huff_table *t, const JHUFF_TBL *from, int dc) {
@@ -58,6 +80,7 @@ static void make(huff_table *t, const JHUFF_TBL *from, int dc) {
     t->limit[len] = code << (16 - len);
   }
   t->limit[17] = UINT32_MAX;
+  if (!dc) make_walk(t);
   t->made = 1 + dc;
 }
 
@@ -217,7 +240,19 @@ boolean mt_entropy_mcu(j_decompress_ptr d, mt_entropy *s, JBLOCKROW *blocks) {
         k += skip;
       }
     } else {
-      for (int k = 1; k < 64; k += skip_of(e)) TAKE(ac, 0, e);
+      for (int k = 1; k < 64;) {
+        if (count < 32) refill(&bits, &count, &next);
+        // One symbol goes 16 at most: below 48 the second is of this block too.
+        uint16_t two = k < 48 ? ac->walk[bits >> (64 - ENTROPY_BITS)] : 0;
+        if (two != 0) {
+          bits <<= two & 0xFF;
+          count -= two & 0xFF;
+          k += two >> 8;
+          continue;
+        }
+        TAKE(ac, 0, e);
+        k += skip_of(e);
+      }
     }
   }
   s->bits = bits;

@@ -25,6 +25,9 @@ typedef struct {
   int made;           // 0, 1 as an AC table, 2 as a DC table
   unsigned long used; // when it was used last
   huff_entry fast[1 << ENTROPY_BITS];
+  // To walk over a block, how many bits one symbol or two take (8 bits), and
+  // how far they go in it (above); 0: see fast. Of an AC table.
+  uint16_t walk[1 << ENTROPY_BITS];
   // Codes of l bits are below limit[l], left-aligned to 16; the one that is c
   // has the value at index c + offset[l] of values.
   uint32_t limit[18];
