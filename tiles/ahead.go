@@ -131,7 +131,7 @@ func (a *ahead) follow(key scanKey, at image.Point) (from int, step image.Point,
 	}
 	// More than run at once: the next begins before the caller comes again.
 	n = min(aheadDepth*a.workers-int(a.loading.Load()), aheadDepth*a.workers-s.loaded)
-	if s.line > s.count { // lines of a scan are of one length
+	if s.line > 0 && s.line >= s.count { // lines of a scan are of one length
 		n = min(n, s.line-s.count-s.loaded)
 	}
 	n = max(n, 0)

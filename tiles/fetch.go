@@ -34,8 +34,8 @@ func (g *gather) fetch(ctx context.Context, group []int32) {
 			g.lack(int(i), err, false)
 			continue
 		}
-		if g.unwanted(l) {
-			g.lack(int(i), nil, false)
+		if err := g.unwanted(l); err != nil {
+			g.lack(int(i), err, false)
 			continue
 		}
 		b, k, c := g.ask(i)
@@ -84,6 +84,12 @@ func (g *gather) load(ctx context.Context, lent []borrowed) {
 	if len(lent) == 0 {
 		return
 	}
+	fulfilled := 0
+	defer func() { // all of them, unless drawing one panicked
+		for _, b := range lent[fulfilled:] {
+			_, _ = b.loan.Fulfil(nil, errAbandoned)
+		}
+	}()
 	var tiles [maxGroup]microtome.TileResult
 	g.read(ctx, lent, tiles[:len(lent)])
 	for j := range lent {
@@ -91,9 +97,12 @@ func (g *gather) load(ctx context.Context, lent []borrowed) {
 		px, err := g.decode(b, tiles[j])
 		tiles[j] = microtome.TileResult{}
 		px, err = b.loan.Fulfil(px, err)
+		fulfilled++
 		g.land(b, px, err)
 	}
 }
+
+var errAbandoned = errors.New("tiles: the load was given up")
 
 // read fetches the bytes of the tiles, those of one slide together.
 func (g *gather) read(ctx context.Context, lent []borrowed, out []microtome.TileResult) {

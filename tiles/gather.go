@@ -236,12 +236,12 @@ func (g *gather) lack(i int, err error, blank bool) {
 	}
 }
 
-// unwanted says that every lay of a load has failed already.
-func (g *gather) unwanted(n *load) bool {
+// unwanted is why every lay of a load has failed already; nil when one has not.
+func (g *gather) unwanted(n *load) (err error) {
 	for u := n.first; u >= 0; u = g.uses[u].next {
-		if g.uses[u].lay.failed.Load() == nil {
-			return false
+		if err = g.uses[u].lay.err(); err == nil {
+			return nil
 		}
 	}
-	return true
+	return err
 }

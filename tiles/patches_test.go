@@ -258,3 +258,28 @@ func TestPatchesLeave(t *testing.T) {
 	got[0].Pixels.Release()
 	got[1].Pixels.Release()
 }
+
+// TestLateTilesOfAFailedPatch: a tile that is not fetched since its patch has
+// failed does not make the patch whole again, whatever the order.
+func TestLateTilesOfAFailedPatch(t *testing.T) {
+	s := newFake("late", 3, 64, 64, image.Pt(640, 640))
+	for x := range 10 {
+		s.bad[[3]int{0, x, 9}] = true // the last tiles of the patch
+	}
+	for range 50 {
+		r := newTestReader(t, &fakeEngine{}, func(o *Options) { o.PixelBytes = 0 })
+		got, _, err := r.Patches(context.Background(), []Patch{{Slide: s, Region: Region{Width: 640, Height: 640}}, {Slide: s, Region: Region{Width: 64, Height: 64}}}, PatchOptions{})
+		if err != nil || !errors.Is(got[0].Err, microtome.ErrCorrupt) || got[1].Err != nil {
+			t.Fatal(err, got[0].Err, got[1].Err)
+		}
+		got[1].Pixels.Release()
+	}
+	g := &gather{uses: []use{{lay: &lay{}, next: -1}}, loads: []load{{first: 0}, {first: 0}}}
+	l := g.uses[0].lay
+	l.left.Store(9)
+	l.fail(1, microtome.ErrCorrupt)
+	g.lack(0, g.unwanted(&g.loads[0]), false)
+	if !errors.Is(l.err(), microtome.ErrCorrupt) {
+		t.Errorf("a late tile made it %v", l.err())
+	}
+}

@@ -95,7 +95,7 @@ func (f *benchFlags) options(ctx context.Context, path string) (o bench.Options,
 	info := slide.Info()
 	g := info.Levels[0].Grid
 	o = bench.Options{
-		Protocol: *p, Machine: bench.ThisMachine(versionText()), Path: path,
+		Protocol: *p, Machine: bench.ThisMachine(buildVersion()), Path: path,
 		Slide:  bench.Facts{Name: filepath.Base(path), Bytes: info.Generation.Size, Format: info.Format, Width: g.Width, Height: g.Height, Tile: [2]int{g.TileWidth, g.TileHeight}},
 		Worker: []string{exe, "bench-worker", path}, Limit: bareLoop != nil && g.Codec == microtome.CodecJPEG && g.Samples == 3,
 	}
