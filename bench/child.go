@@ -113,8 +113,10 @@ func (c *child) read(v any) error {
 	return nil
 }
 
-// failure adds what the child said last.
+// failure ends a child that can't be spoken to, and adds what it said last.
 func (c *child) failure(err error) error {
+	_ = c.cmd.Process.Kill()
+	_ = c.cmd.Wait() // all that it said has come then
 	if text := c.stderr.last(); text != "" {
 		return fmt.Errorf("%w: %s", err, text)
 	}
