@@ -217,8 +217,8 @@ def run(a, folder, processes):
         peer_half = write_lines(folder, "os_half", ["/t/%d/%d_%d.jpeg" % (between, c, r) for c, r in half])
         ours_half = write_lines(folder, "ours_half", [url % (between, c, r) for c, r in half])
         env = dict(os.environ, SLIDE=slide, TILE=str(tile))
-        processes.start("gunicorn", [a.python, "-m", "gunicorn", "-w", "2", "-b", "127.0.0.1:%d" % OPENSLIDE, "openslide_app:app"],
-                        OPENSLIDE, "/t/0/0_0.jpeg", cwd=HERE, env=env)
+        processes.start("gunicorn", [a.python, "-m", "gunicorn", "-w", "2", "-b", "127.0.0.1:%d" % OPENSLIDE, "zoom_app:app"],
+                        OPENSLIDE, "/t/0/0_0.jpeg", cwd=os.path.join(HERE, ".."), env=env)
         res = turns("stored, whole level", {"microtome": (MICROTOME, ours_all), "openslide": (OPENSLIDE, peer_all)}, a.trials, a.seconds)
         row("stored tiles, the whole level", "openslide-python", res["microtome"], res["openslide"])
         res = turns("between levels, cold", {"microtome": (MICROTOME, ours_half), "openslide": (OPENSLIDE, peer_half)},
