@@ -102,6 +102,9 @@ func (s *server) readBatch(x *exchange, r *http.Request) (route.Batch, error) {
 	if err != nil || kind != "application/json" {
 		return route.Batch{}, &microtome.Unsupported{Tag: "Content-Type", Value: "other than application/json"}
 	}
+	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
+		return route.Batch{}, &microtome.Unsupported{Tag: "Content-Encoding", Value: "other than identity"}
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(x.ResponseWriter, r.Body, maxBatchBody))
 	switch {
 	case isTooLarge(err):

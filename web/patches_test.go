@@ -247,7 +247,7 @@ func TestPatchesRefused(t *testing.T) {
 		status               int
 		code                 string
 	}{
-		{"/patches", `{`, "", 400, "malformed"}, {"/patches", good, "Content-Type: text/plain", 415, "unsupported"},
+		{"/patches", `{`, "", 400, "malformed"}, {"/patches", good, "Content-Type: text/plain", 415, "unsupported"}, {"/patches", good, "Content-Encoding: gzip", 415, "unsupported"},
 		{"/patches?x=1", good, "", 400, "malformed"}, {"/patches?statuses=2", good, "", 400, "malformed"}, {"/patches?statuses=1", good, "", 400, "malformed"},
 		{"/patches?format=png", good, "", 400, "malformed"}, {"/patches", strings.Repeat(" ", maxBatchBody+1), "", 413, "over_limit"},
 		{"/patches", `{"slide":"a.svs","width":30,"height":30,"items":[{"x":0,"y":0},{"x":0,"y":0}]}`, "", 413, "over_limit"},
