@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -160,6 +161,15 @@ func TestLoad(t *testing.T) {
 		if _, err := load(t.Context(), []string{s.URL + "/a", s.URL + bad}, 2, time.Minute); err == nil || !strings.Contains(err.Error(), bad) {
 			t.Errorf("%s: %v", bad, err)
 		}
+	}
+}
+
+// TestUp: a server that ends at once is not waited for.
+func TestUp(t *testing.T) {
+	start := time.Now()
+	_, err := up(t.Context(), exec.CommandContext(t.Context(), "/bin/sh", "-c", "echo no module >&2; exit 1"), 1, "/")
+	if err == nil || !strings.Contains(err.Error(), "no module") || time.Since(start) > 10*time.Second {
+		t.Error(err, time.Since(start))
 	}
 }
 

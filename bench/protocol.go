@@ -30,7 +30,7 @@ const (
 	GridWarm   = "grid, warm"
 	RandomCold = "random, cold"
 	ZoomStored = "deep zoom, stored level"
-	ZoomMade   = "deep zoom, level between"
+	ZoomMade   = "deep zoom, half size"
 	HTTPCold   = "grid over HTTP, cold"
 	HTTPWarm   = "grid over HTTP, warm"
 )

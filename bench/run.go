@@ -94,6 +94,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if len(o.Serve) > 0 && o.ZoomSeconds > 0 {
 		r.overZoom(ctx)
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	r.report.compare()
 	return r.report, nil
 }

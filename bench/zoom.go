@@ -18,6 +18,8 @@ const (
 	zoomCallers = 8
 	zoomRounds  = 3
 	zoomTiles   = 4000 // of the full level, for the static limit
+	// zoomPatience is how long an answer may take beyond the end of a round.
+	zoomPatience = 20 * time.Second
 )
 
 // zoomServer is a server of Deep Zoom tiles.
@@ -33,8 +35,8 @@ type zoomServer struct {
 	absent string
 }
 
-// overZoom measures Deep Zoom tiles over HTTP: the full level, and the one at
-// half of it, which SVS files don't store.
+// overZoom measures Deep Zoom tiles over HTTP: the full level, and the one of
+// half its size, which an SVS doesn't store and a TIFF pyramid does.
 func (r *run) overZoom(ctx context.Context) {
 	servers := r.zoomServers(ctx)
 	defer func() {
@@ -115,7 +117,7 @@ func (r *run) zoomLevel(k int) int {
 // load asks for the addresses from so many connections until the time is over
 // and returns the answers a second. One that is not 200, or is empty, is an error.
 func load(ctx context.Context, addresses []string, connections int, d time.Duration) (float64, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithTimeout(ctx, d+zoomPatience)
 	defer cancel()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections, DisableCompression: true}}
 	defer client.CloseIdleConnections()

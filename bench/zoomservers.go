@@ -32,7 +32,8 @@ func (r *run) zoomServers(ctx context.Context) []*zoomServer {
 
 func (r *run) zoomOurs(ctx context.Context) (*zoomServer, error) {
 	s := &zoomServer{name: "microtome", levels: []int{0, 1}}
-	own, err := serve(ctx, r.o.Serve, 64<<20)
+	// Almost no cache of answers: every tile is read or made anew.
+	own, err := serve(ctx, append(append([]string{}, r.o.Serve...), "--answers-memory", "1MiB"), 64<<20)
 	if err != nil {
 		return s, err
 	}
@@ -70,26 +71,38 @@ func (r *run) zoomIIP(ctx context.Context) (*zoomServer, error) {
 	if _, err := os.Stat(iip); err != nil {
 		return s, err
 	}
-	back, err := freePort()
-	if err != nil {
-		return s, err
+	s.version = "2 processes"
+	var back [2]int
+	var ends []func()
+	stopBack := func() {
+		for _, end := range ends {
+			end()
+		}
 	}
-	cmd := exec.CommandContext(ctx, iip, "--bind", "127.0.0.1:"+strconv.Itoa(back))
-	cmd.Env = append(os.Environ(), "VERBOSITY=0", "LOGFILE=/dev/null", "MAX_IMAGE_CACHE_SIZE=32")
-	if err := cmd.Start(); err != nil {
-		return s, err
+	for i := range back {
+		var err error
+		if back[i], err = freePort(); err != nil {
+			stopBack()
+			return s, err
+		}
+		cmd := exec.CommandContext(ctx, iip, "--bind", "127.0.0.1:"+strconv.Itoa(back[i]))
+		cmd.Env = append(os.Environ(), "VERBOSITY=0", "LOGFILE=/dev/null", "MAX_IMAGE_CACHE_SIZE=32")
+		if err := cmd.Start(); err != nil {
+			stopBack()
+			return s, err
+		}
+		ends = append(ends, func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	}
-	stopBack := func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
 	s.path = func(k, col, row int) string {
 		return fmt.Sprintf("/iip?DeepZoom=%s_files/%d/%d_%d.jpg", absolute(r.o.Path), r.zoomLevel(k), col, row)
 	}
-	var stopFront func()
-	s.port, stopFront, err = r.nginx(ctx, "iip", fmt.Sprintf(`location /iip { fastcgi_pass 127.0.0.1:%d;
- fastcgi_param QUERY_STRING $query_string; fastcgi_param REQUEST_METHOD $request_method; fastcgi_param REQUEST_URI $request_uri; }`, back), s.path(0, 0, 0))
+	port, stopFront, err := r.nginx(ctx, "iip", fmt.Sprintf(`upstream iip { server 127.0.0.1:%d; server 127.0.0.1:%d; }`, back[0], back[1]), `location /iip { fastcgi_pass iip;
+ fastcgi_param QUERY_STRING $query_string; fastcgi_param REQUEST_METHOD $request_method; fastcgi_param REQUEST_URI $request_uri; }`, s.path(0, 0, 0))
 	if err != nil {
 		stopBack()
 		return s, err
 	}
+	s.port = port
 	s.stop = func() { stopFront(); stopBack() }
 	return s, nil
 }
@@ -120,12 +133,12 @@ func (r *run) zoomStatic(ctx context.Context) (*zoomServer, error) {
 	s.pages = len(r.zoomPages)
 	s.version = fmt.Sprintf("%d stored tiles as files", s.pages)
 	var err error
-	s.port, s.stop, err = r.nginx(ctx, "static", "root "+folder+"; open_file_cache max=4500; sendfile on;", s.path(0, r.zoomPages[0]%cols, r.zoomPages[0]/cols))
+	s.port, s.stop, err = r.nginx(ctx, "static", "", "root "+folder+"; open_file_cache max=4500; sendfile on;", s.path(0, r.zoomPages[0]%cols, r.zoomPages[0]/cols))
 	return s, err
 }
 
-// nginx runs a server of what stands in its server block.
-func (r *run) nginx(ctx context.Context, name, block, probe string) (int, func(), error) {
+// nginx runs a server of what stands in its http and server blocks.
+func (r *run) nginx(ctx context.Context, name, above, block, probe string) (int, func(), error) {
 	program, err := exec.LookPath("nginx")
 	if err != nil {
 		if program, err = exec.LookPath("/usr/sbin/nginx"); err != nil {
@@ -148,8 +161,9 @@ func (r *run) nginx(ctx context.Context, name, block, probe string) (int, func()
 events { worker_connections 256; }
 http { access_log off; types { image/jpeg jpg; } keepalive_requests 100000000;
  client_body_temp_path %s/b; proxy_temp_path %s/p; fastcgi_temp_path %s/f; uwsgi_temp_path %s/u; scgi_temp_path %s/s;
+ %s
  server { listen 127.0.0.1:%d; %s } }
-`, user, dir, dir, dir, dir, dir, dir, dir, port, block)
+`, user, dir, dir, dir, dir, dir, dir, dir, above, port, block)
 	path := filepath.Join(dir, "nginx.conf")
 	if err := os.WriteFile(path, []byte(conf), 0o600); err != nil {
 		return 0, nil, err
@@ -162,19 +176,32 @@ http { access_log off; types { image/jpeg jpg; } keepalive_requests 100000000;
 func up(ctx context.Context, cmd *exec.Cmd, port int, path string) (stop func(), err error) {
 	said := &tail{}
 	cmd.Stderr = said
+	// The first signal lets it end its workers.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 5 * time.Second
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
 	stop = func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // so that it ends its workers
-		ended := time.AfterFunc(5*time.Second, func() { _ = cmd.Process.Kill() })
-		_ = cmd.Wait()
-		ended.Stop()
+		_ = cmd.Cancel()
+		select {
+		case <-ended:
+		case <-time.After(cmd.WaitDelay):
+			_ = cmd.Process.Kill()
+			<-ended
+		}
 	}
 	client := &http.Client{Timeout: 10 * time.Second}
-	for end := time.Now().Add(15 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(15 * time.Second); ; {
 		if err = fetchOne(ctx, client, fmt.Sprintf("http://127.0.0.1:%d%s", port, path)); err == nil {
 			return stop, nil
+		}
+		select {
+		case <-ended:
+			return nil, fmt.Errorf("it ended: %s", said.last())
+		case <-time.After(50 * time.Millisecond):
 		}
 		if time.Now().After(end) || ctx.Err() != nil {
 			stop()
