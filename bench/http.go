@@ -107,6 +107,13 @@ func (r *run) httpTrials(ctx context.Context, x *Row, warm bool) error {
 			return err
 		}
 	}
+	check := grid
+	check.Sum = true
+	a, err := c.ask(check)
+	if err != nil {
+		return err
+	}
+	x.Pixels = differing(r.sums, strings.Fields(strings.Trim(a.Sum, "[]")))
 	for trial := range p.Trials {
 		r.say("%s, trial %d", x.Task, trial+1)
 		if !warm || trial == 0 {
@@ -114,8 +121,7 @@ func (r *run) httpTrials(ctx context.Context, x *Row, warm bool) error {
 				return err
 			}
 		}
-		a, err := c.ask(grid)
-		if err != nil {
+		if a, err = c.ask(grid); err != nil {
 			return err
 		}
 		x.Trials = append(x.Trials, float64(len(grid.At))/a.Seconds)

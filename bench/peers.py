@@ -65,6 +65,8 @@ class FastSlide:
 
     def empty(self, cache):
         self.slide = self.lib.FastSlide.from_file_path(SLIDE)
+        if cache:
+            self.slide.set_cache(cache)
 
     def read(self, x, y, n):
         return self.slide.read_region((x, y), 0, (n, n)).numpy()

@@ -121,7 +121,7 @@ func (r *Report) Print(w io.Writer) error {
 	fmt.Fprintf(w, "%s: %s, %d x %d, tiles of %d x %d, %.0f MB\n%s\n%s\n\n", r.Slide.Name, r.Slide.Format, r.Slide.Width, r.Slide.Height,
 		r.Slide.Tile[0], r.Slide.Tile[1], float64(r.Slide.Bytes)/1e6, r.Machine, r.Protocol)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "task\tengine\tcallers\tcores\tmedian\t\tx "+Base+"\tof the limit\tpixels")
+	fmt.Fprintln(t, "task\tengine\tcallers\tcores\tmedian\t\tx "+Base+" on 1 core\tof the limit\tpixels")
 	for _, x := range r.Rows {
 		if x.Absent != "" {
 			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t-\t%s\n", x.Task, x.Engine, x.Callers, cores(x.Cores), x.Absent)

@@ -23,7 +23,9 @@ type Options struct {
 	// which "--batch N" or "--limit" is added.
 	Worker []string
 	// Limit says that the build has the bare loop.
-	Limit bool
+	// Otherwise NoLimit says why the limit can't be had.
+	Limit   bool
+	NoLimit string
 	// Serve is the command that serves the slide over HTTP, to which --listen
 	// and --pixels-memory are added; nil leaves HTTP out.
 	Serve []string
@@ -109,6 +111,7 @@ type run struct {
 	peers   string // the program
 	grid    []At
 	engines []*engine
+	sums    []string // of the grid's patches
 	// zoomPages are the tiles that the static server has, by their number.
 	zoomPages []int
 }
@@ -221,6 +224,9 @@ func (r *run) all(ctx context.Context) error {
 				r.trial(e, rows[e], task, trial)
 			}
 		}
+		if !r.o.Limit && task != GridWarm {
+			r.report.Rows = append(r.report.Rows, Row{Engine: Limit, Task: task, Callers: 1, Cores: 1, Absent: r.o.NoLimit})
+		}
 		for _, e := range r.engines {
 			if rows[e] != nil {
 				r.report.Rows = append(r.report.Rows, *rows[e])
@@ -286,7 +292,7 @@ func (r *run) comparePixels() error {
 		}
 		sums := strings.Fields(strings.Trim(a.Sum, "[]"))
 		if ours == nil {
-			ours = sums
+			ours, r.sums = sums, sums
 		}
 		e.pixels = differing(ours, sums)
 	}

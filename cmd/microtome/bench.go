@@ -99,6 +99,11 @@ func (f *benchFlags) options(ctx context.Context, path string) (o bench.Options,
 		Slide:  bench.Facts{Name: filepath.Base(path), Bytes: info.Generation.Size, Format: info.Format, Width: g.Width, Height: g.Height, Tile: [2]int{g.TileWidth, g.TileHeight}},
 		Worker: []string{exe, "bench-worker", path}, Limit: bareLoop != nil && g.Codec == microtome.CodecJPEG && g.Samples == 3,
 	}
+	if bareLoop == nil {
+		o.NoLimit = "not in this build: it is without cgo"
+	} else if !o.Limit {
+		o.NoLimit = "not for these tiles: the loop decodes JPEG of three components"
+	}
 	if f.peers != "none" || f.http {
 		o.Python = f.python
 		if strings.ContainsRune(f.python, filepath.Separator) { // children run elsewhere
