@@ -11,9 +11,10 @@ import (
 	"github.com/microtome/microtome"
 )
 
-// budget bounds what all callers together have in the making. Who comes when it
-// is used up waits its turn; when too many wait, the next is refused.
-type budget struct {
+// Budget bounds what all callers together have under way, in bytes or in number.
+// Who comes when it is used up waits its turn; when too many wait, the next is
+// refused. Its methods may be called at once.
+type Budget struct {
 	all     *semaphore.Weighted
 	total   int64
 	waiting atomic.Int64
@@ -22,22 +23,23 @@ type budget struct {
 	used    atomic.Int64
 }
 
-func newBudget(total, most int64) *budget {
-	return &budget{all: semaphore.NewWeighted(total), total: total, most: most}
+// NewBudget has a total, for which at most so many wait.
+func NewBudget(total, most int64) *Budget {
+	return &Budget{all: semaphore.NewWeighted(total), total: total, most: most}
 }
 
-// take waits for n of the budget; more than all of it counts as all. The caller
-// calls give with the same n. The error is ErrBusy, or ctx's.
-func (b *budget) take(ctx context.Context, n int64) error {
+// Take waits for n of the budget; more than all of it counts as all. The caller
+// calls Give with the same n. The error is ErrBusy, or ctx's.
+func (b *Budget) Take(ctx context.Context, n int64) error {
 	return b.acquire(ctx, n, b.most)
 }
 
-// more is take for who has begun already: it is never refused.
-func (b *budget) more(ctx context.Context, n int64) error {
+// more is Take for who has begun already: it is never refused.
+func (b *Budget) more(ctx context.Context, n int64) error {
 	return b.acquire(ctx, n, math.MaxInt64)
 }
 
-func (b *budget) acquire(ctx context.Context, n, most int64) error {
+func (b *Budget) acquire(ctx context.Context, n, most int64) error {
 	n = min(n, b.total)
 	if b.all.TryAcquire(n) {
 		b.used.Add(n)
@@ -56,7 +58,14 @@ func (b *budget) acquire(ctx context.Context, n, most int64) error {
 	return nil
 }
 
-func (b *budget) give(n int64) {
+// Used is what is taken now.
+func (b *Budget) Used() int64 { return b.used.Load() }
+
+// Waiting is how many wait now.
+func (b *Budget) Waiting() int64 { return b.waiting.Load() }
+
+// Give gives back what was taken by one Take.
+func (b *Budget) Give(n int64) {
 	n = min(n, b.total)
 	b.used.Add(-n)
 	b.all.Release(n)

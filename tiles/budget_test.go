@@ -13,28 +13,28 @@ import (
 
 func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBudget(10, 2)
-		if err := b.take(t.Context(), 100); err != nil { // more than all counts as all
+		b := NewBudget(10, 2)
+		if err := b.Take(t.Context(), 100); err != nil { // more than all counts as all
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		got := make(chan error, 2)
-		go func() { got <- b.take(ctx, 4) }()
+		go func() { got <- b.Take(ctx, 4) }()
 		synctest.Wait()
-		go func() { got <- b.take(t.Context(), 6) }()
+		go func() { got <- b.Take(t.Context(), 6) }()
 		synctest.Wait()
-		if err := b.take(t.Context(), 1); !errors.Is(err, microtome.ErrBusy) || b.refused.Load() != 1 {
+		if err := b.Take(t.Context(), 1); !errors.Is(err, microtome.ErrBusy) || b.refused.Load() != 1 {
 			t.Errorf("the third that waits: %v", err)
 		}
 		cancel()
 		if err := <-got; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		b.give(100)
-		if err := <-got; err != nil || b.used.Load() != 6 || b.waiting.Load() != 0 {
-			t.Errorf("%v, %d used, %d wait", err, b.used.Load(), b.waiting.Load())
+		b.Give(100)
+		if err := <-got; err != nil || b.Used() != 6 || b.Waiting() != 0 {
+			t.Errorf("%v, %d used, %d wait", err, b.Used(), b.Waiting())
 		}
-		b.give(6)
+		b.Give(6)
 	})
 }
 

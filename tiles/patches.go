@@ -48,10 +48,10 @@ func (r *Reader) Patches(ctx context.Context, items []Patch, o PatchOptions) ([]
 	if o.Channels != 0 && o.Channels != 1 && o.Channels != 3 {
 		return nil, 0, fmt.Errorf("%d channels: %w", o.Channels, microtome.ErrMalformed)
 	}
-	if err := r.batches.take(ctx, 1); err != nil {
+	if err := r.batches.Take(ctx, 1); err != nil {
 		return nil, 0, err
 	}
-	defer r.batches.give(1)
+	defer r.batches.Give(1)
 	b := &batch{r: r, items: make([]patch, len(items)), channels: o.Channels, priority: o.Priority, each: o.Each}
 	b.plan(items)
 	if err := b.make(ctx); err != nil {
@@ -152,14 +152,14 @@ func (b *batch) make(ctx context.Context) error {
 // memory meanwhile.
 func (b *batch) some(ctx context.Context, from, to int, making int64) error {
 	if making > 0 && !b.counted {
-		take := b.r.making.take
+		take := b.r.making.Take
 		if from > 0 {
 			take = b.r.making.more
 		}
 		if err := take(ctx, making); err != nil {
 			return err
 		}
-		defer b.r.making.give(making)
+		defer b.r.making.Give(making)
 	}
 	lays := make([]*lay, 0, to-from)
 	var alone []int

@@ -63,8 +63,8 @@ type Reader struct {
 	once    *cache.Cache[tileKey, microtome.Pixels]
 	touched touches
 	ahead   *ahead
-	making  *budget   // in bytes
-	batches *budget   // in batches
+	making  *Budget   // in bytes
+	batches *Budget   // in batches
 	pyramid *pyramids // nil when none are built
 	count   counters
 }
@@ -97,7 +97,7 @@ func New(o Options) (*Reader, error) {
 	if o.Batches <= 0 {
 		o.Batches = defaultBatches
 	}
-	r := &Reader{o: o, making: newBudget(o.MakingBytes, 4*defaultBatches), batches: newBudget(int64(o.Batches), 4*int64(o.Batches))}
+	r := &Reader{o: o, making: NewBudget(o.MakingBytes, 4*defaultBatches), batches: NewBudget(int64(o.Batches), 4*int64(o.Batches))}
 	r.answers = newAnswerCache(o.AnswerBytes - o.AnswerBytes/8)
 	r.regions = newAnswerCache(o.AnswerBytes / 8)
 	r.pixels = newPixelCache(o.PixelBytes / 2)
@@ -236,10 +236,10 @@ func (r *Reader) answered(ctx context.Context, s microtome.Slide, k answerKey, c
 	load := make
 	if cost > smallCost {
 		load = func(ctx context.Context) (*Answer, error) {
-			if err := r.making.take(ctx, cost); err != nil {
+			if err := r.making.Take(ctx, cost); err != nil {
 				return nil, err
 			}
-			defer r.making.give(cost)
+			defer r.making.Give(cost)
 			return make(ctx)
 		}
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -47,11 +48,11 @@ func (s *server) patches(x *exchange, r *http.Request) error {
 	if int64(q.Width)*int64(q.Height) > s.opt.MaxPixels || size > s.opt.MaxPixels {
 		return fmt.Errorf("%d patches of %d x %d pixels, of at most %d in all: %w", len(q.Items), q.Width, q.Height, s.opt.MaxPixels, microtome.ErrLimit)
 	}
-	release, err := s.room.take(r.Context(), 3*size)
-	if err != nil {
+	// A slow client holds its answer until the last byte is written.
+	if err := s.room.Take(r.Context(), 3*size); err != nil {
 		return err
 	}
-	defer release()
+	defer s.room.Give(3 * size)
 	b := newBatch(r.Context(), q)
 	defer b.close()
 	if err := b.begin(s.opt.Library, s.opt.Reader); err != nil {
@@ -105,9 +106,10 @@ func (s *server) readBatch(x *exchange, r *http.Request) (route.Batch, error) {
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
 		return route.Batch{}, &microtome.Unsupported{Tag: "Content-Encoding", Value: "other than identity"}
 	}
+	var over *http.MaxBytesError
 	body, err := io.ReadAll(http.MaxBytesReader(x.ResponseWriter, r.Body, maxBatchBody))
 	switch {
-	case isTooLarge(err):
+	case errors.As(err, &over):
 		return route.Batch{}, fmt.Errorf("a body of more than %d bytes: %w", maxBatchBody, microtome.ErrLimit)
 	case err != nil:
 		return route.Batch{}, fmt.Errorf("the body could not be read: %w", microtome.ErrMalformed)

@@ -326,8 +326,7 @@ func TestPatchesLeft(t *testing.T) {
 		if s.reader.lent.Load() != 0 {
 			t.Errorf("%s: %d pixels not released", settings, s.reader.lent.Load())
 		}
-		room := s.Handler.(*server).room
-		if !room.all.TryAcquire(room.total) {
+		if room := s.Handler.(*server).room; room.Used() != 0 || room.Waiting() != 0 {
 			t.Errorf("%s: room is still taken", settings)
 		}
 		if page := s.get("/metrics").Body.String(); !strings.Contains(page, `microtome_patch_items_total{outcome="ok"} 0`) {
@@ -411,28 +410,27 @@ func TestPatchesCrossSite(t *testing.T) {
 
 // TestRoomForBatches: what is under way is bounded, and so is who waits.
 func TestRoomForBatches(t *testing.T) {
-	r := newRoom(100)
-	release, err := r.take(t.Context(), 1000)
-	if err != nil {
+	r := tiles.NewBudget(100, maxBatchWaiting)
+	if err := r.Take(t.Context(), 1000); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	for range maxBatchWaiting {
 		go func() {
-			release, err := r.take(ctx, 1)
+			err := r.Take(ctx, 1)
 			if err == nil {
-				release()
+				r.Give(1)
 			}
 			done <- err
 		}()
 	}
-	for r.waiting.Load() < maxBatchWaiting {
+	for r.Waiting() < maxBatchWaiting {
 	}
-	if _, err := r.take(t.Context(), 1); explain(err, "").status != 503 {
+	if err := r.Take(t.Context(), 1); explain(err, "").status != 503 {
 		t.Errorf("one too many: %v", err)
 	}
-	release()
+	r.Give(1000)
 	for range maxBatchWaiting {
 		if err := <-done; err != nil {
 			t.Error(err)

@@ -114,7 +114,7 @@ type server struct {
 	routes  http.Handler
 	metrics *metrics
 	states  *slideStates
-	room    *room
+	room    *tiles.Budget // for the answers to batches, until they are written
 	door    door
 	pages   pages
 	logKey  [16]byte
@@ -147,7 +147,7 @@ func New(o Options) (http.Handler, error) {
 	if o.EncoderVersion == "" {
 		o.EncoderVersion = o.Version
 	}
-	s := &server{opt: o, log: o.Log, started: time.Now(), room: newRoom(o.BatchBytes)}
+	s := &server{opt: o, log: o.Log, started: time.Now(), room: tiles.NewBudget(o.BatchBytes, maxBatchWaiting)}
 	var err error
 	if s.door, err = newDoor(o); err != nil {
 		return nil, err
