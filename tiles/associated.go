@@ -26,11 +26,7 @@ func (r *Reader) Associated(ctx context.Context, s microtome.Slide, name string,
 			return nil, err
 		}
 		defer px.Release()
-		a := &Answer{Made: Rendered, Engine: "cpu", Width: px.Width(), Height: px.Height(), Channels: px.Channels()}
-		if drawn == 0 {
-			a.Made, a.Engine = Empty, "none"
-		}
-		return r.encode(ctx, profileOf{s, name}, px, a, &o)
+		return r.encode(ctx, profileOf{s, name}, px, answerOf(px, drawn), &o)
 	})
 }
 

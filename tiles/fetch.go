@@ -170,7 +170,7 @@ func (g *gather) decode(b *borrowed, t microtome.TileResult) (px microtome.Pixel
 	if !b.loan.Wanted() {
 		return nil, context.Canceled
 	}
-	job := microtome.Job{Tile: t.Tile, Crop: b.crop, Reduce: n.p.reduce, Priority: b.urgency.Now(), Urgency: b.urgency}
+	job := microtome.Job{Tile: t.Tile, Crop: b.crop, Reduce: n.p.reduce, Priority: g.a.priority, Urgency: b.urgency}
 	if b.dst != nil {
 		job.Dst = b.dst
 	}

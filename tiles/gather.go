@@ -182,9 +182,9 @@ func (g *gather) each(ctx context.Context, missing []int32) {
 	others.Wait()
 }
 
-// choose says which of the missing tiles are decoded whole: those that more
-// than three quarters of are needed, that several lays need or that were lately touched;
-// and all of them when so many are that a scan is going on.
+// choose says which of the missing tiles are decoded whole: those of which more
+// than three quarters are needed, that several lays need or that were lately
+// touched; and all of them when so many are that a scan is going on.
 func (g *gather) choose(missing []int32) {
 	whole := !g.a.partly || g.a.cache == nil || g.a.held != nil
 	again := len(g.loads) - len(missing)

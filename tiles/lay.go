@@ -22,7 +22,7 @@ type lay struct {
 	warm bool
 	px   microtome.Pixels
 	// then, when set, is called once, by whoever lays the last tile.
-	then func(*lay)
+	then func()
 
 	left   atomic.Int32 // tiles to be laid, and one until all are known
 	drawn  atomic.Int32 // tiles that had pixels
@@ -57,7 +57,7 @@ func (l *lay) err() error {
 // landed counts a tile off.
 func (l *lay) landed() {
 	if l.left.Add(-1) == 0 && l.then != nil {
-		l.then(l)
+		l.then()
 	}
 }
 

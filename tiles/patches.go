@@ -21,7 +21,7 @@ type Patch struct {
 // PatchOptions hold for all items of a batch.
 type PatchOptions struct {
 	// Channels is 1 or 3 samples a pixel for every item; 0 means 3, or 1 when
-	// no item that can be answered has colours.
+	// all slides are grey.
 	Channels int
 	Priority microtome.Priority
 	// Each, when set, gets every item as soon as it is made, in any order and
@@ -172,7 +172,7 @@ func (b *batch) some(ctx context.Context, from, to int, making int64) error {
 			alone = append(alone, i)
 			continue
 		}
-		p.lay.then = func(*lay) {
+		p.lay.then = func() {
 			p.end(ctx, b.channels)
 			b.made(i)
 		}

@@ -95,13 +95,12 @@ func (r *Reader) planRegion(s microtome.Slide, q Region, o *PixelOptions) (*regi
 	p := r.levelPicture(s, c.level, n, r.background(info, o))
 	l0 := info.Levels[0]
 	plan := &regionPlan{level: c.level, down: c.down, req: request{p: p, w: q.Width, h: q.Height}}
-	plan.req.access = access{priority: o.Priority, cache: r.patches, partly: true}
+	plan.req.access = access{priority: o.Priority, cache: r.patches}
 	plan.req.ax = axis{origin: onLevel(q.L0X, p.grid.Width, l0.Width), step: one, size: p.grid.Width}
 	plan.req.ay = axis{origin: onLevel(q.L0Y, p.grid.Height, l0.Height), step: one, size: p.grid.Height}
 	if !c.native {
 		plan.req.ax.step = stepOf(c.down[0] / p.scale[0])
 		plan.req.ay.step = stepOf(c.down[1] / p.scale[1])
-		plan.req.access.partly = false
 	}
 	src := plan.req.source(0, q.Height)
 	if !src.Empty() && (int64(src.Dy()) > sourceFactor*r.o.MaxPixels/int64(src.Dx()) || tilesUnder(p.grid, src) > maxRegionTiles) {
@@ -160,17 +159,14 @@ func (g *regionPlan) pixels(ctx context.Context) (microtome.Pixels, *Answer, err
 
 // answer describes the pixels made.
 func (g *regionPlan) answer(px microtome.Pixels, drawn int) *Answer {
-	a := &Answer{Made: Rendered, Engine: "cpu", Width: px.Width(), Height: px.Height(), Channels: px.Channels(),
-		Level: g.level, Downsample: (g.down[0] + g.down[1]) / 2, MPP: g.mpp}
-	if drawn == 0 {
-		a.Made, a.Engine = Empty, "none"
-	}
+	a := answerOf(px, drawn)
+	a.Level, a.Downsample, a.MPP = g.level, (g.down[0]+g.down[1])/2, g.mpp
 	return a
 }
 
-// answerOf describes a canvas.
-func answerOf(c *canvas, drawn int) *Answer {
-	a := &Answer{Made: Rendered, Engine: "cpu", Width: c.w, Height: c.h, Channels: c.ch}
+// answerOf describes pixels made of so many tiles that had some.
+func answerOf(px microtome.Pixels, drawn int) *Answer {
+	a := &Answer{Made: Rendered, Engine: "cpu", Width: px.Width(), Height: px.Height(), Channels: px.Channels()}
 	if drawn == 0 {
 		a.Made, a.Engine = Empty, "none"
 	}

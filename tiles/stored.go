@@ -133,10 +133,7 @@ func (r *Reader) renderCell(ctx context.Context, p *picture, col, row int, o *Pi
 		return nil, err
 	}
 	defer px.Release()
-	a := &Answer{Made: Rendered, Engine: "cpu", Width: px.Width(), Height: px.Height(), Channels: px.Channels()}
-	if drawn == 0 {
-		a.Made, a.Engine = Empty, "none"
-	}
+	a := answerOf(px, drawn)
 	p.describe(a)
 	return r.encode(ctx, p.slide, px, a, o)
 }

@@ -93,10 +93,10 @@ func (r *Reader) view(ctx context.Context, s microtome.Slide, v View, plane int,
 		if err != nil {
 			return nil, err
 		}
-		a := answerOf(dst, drawn)
-		v.describe(a, s.Info(), q.p.storedLevel())
 		px := dst.pixels()
 		defer px.Release()
+		a := answerOf(px, drawn)
+		v.describe(a, s.Info(), q.p.storedLevel())
 		return r.encode(ctx, s, px, a, o)
 	})
 }
