@@ -99,6 +99,18 @@ type TileResult struct {
 // bytes and those read. Tables of offsets are not in it.
 type ReadCount struct{ Tiles, Reads, TileBytes, ReadBytes int64 }
 
+// Add adds another count to n.
+func (n *ReadCount) Add(m ReadCount) {
+	n.Tiles, n.Reads = n.Tiles+m.Tiles, n.Reads+m.Reads
+	n.TileBytes, n.ReadBytes = n.TileBytes+m.TileBytes, n.ReadBytes+m.ReadBytes
+}
+
+// ReadOne counts a tile that was read by itself.
+func ReadOne(t Tile) ReadCount {
+	size := int64(len(t.Data))
+	return ReadCount{Tiles: 1, Reads: 1, TileBytes: size, ReadBytes: size}
+}
+
 // Info describes an opened slide.
 type Info struct {
 	Format     string // "aperio", "ome-tiff" or "generic-tiff"

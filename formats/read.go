@@ -33,9 +33,7 @@ func (s *slide) ReadTiles(ctx context.Context, refs []microtome.TileRef, out []m
 		for n < len(refs) && refs[n].Level == refs[0].Level && refs[n].Plane == refs[0].Plane {
 			n++
 		}
-		c := s.readPlane(ctx, refs[:n], out[:n])
-		total.Tiles, total.Reads = total.Tiles+c.Tiles, total.Reads+c.Reads
-		total.TileBytes, total.ReadBytes = total.TileBytes+c.TileBytes, total.ReadBytes+c.ReadBytes
+		total.Add(s.readPlane(ctx, refs[:n], out[:n]))
 		refs, out = refs[n:], out[n:]
 	}
 	return total

@@ -73,8 +73,7 @@ func (s *openSlide) ReadTiles(ctx context.Context, refs []microtome.TileRef, out
 		t, err := s.ReadTile(ctx, r.Level, r.Plane, r.Col, r.Row)
 		out[i] = microtome.TileResult{Tile: t, Err: err}
 		if err == nil {
-			size := int64(len(t.Data))
-			n.Tiles, n.Reads, n.TileBytes, n.ReadBytes = n.Tiles+1, n.Reads+1, n.TileBytes+size, n.ReadBytes+size
+			n.Add(microtome.ReadOne(t))
 		}
 	}
 	return n

@@ -153,8 +153,7 @@ func (p *picture) readOne(ctx context.Context, col, row int) (res microtome.Tile
 	}()
 	t, err := p.read(ctx, col, row)
 	if err == nil && p.built == nil {
-		size := int64(len(t.Data))
-		p.r.count.read(microtome.ReadCount{Tiles: 1, Reads: 1, TileBytes: size, ReadBytes: size})
+		p.r.count.read(microtome.ReadOne(t))
 	}
 	return microtome.TileResult{Tile: t, Err: err}
 }

@@ -186,7 +186,7 @@ func (g *gather) each(ctx context.Context, missing []int32) {
 // than three quarters are needed, that several lays need or that were lately
 // touched; and all of them when so many are that a scan is going on.
 func (g *gather) choose(missing []int32) {
-	whole := !g.a.partly || g.a.cache == nil || g.a.held != nil
+	whole := !g.a.partly
 	again := len(g.loads) - len(missing)
 	for _, i := range missing {
 		n := &g.loads[i]

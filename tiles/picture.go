@@ -38,7 +38,8 @@ type access struct {
 	priority microtome.Priority
 	// cache keeps the tiles; nil: nothing is kept or looked for.
 	cache *cache.Cache[tileKey, microtome.Pixels]
-	// partly lets a tile that is touched for the first time be decoded only
+	// partly, of a picture with a cache and nothing held, lets a tile that is
+	// touched for the first time be decoded only
 	// where it is touched.
 	partly bool
 	// forgiving paints corrupt tiles as background.

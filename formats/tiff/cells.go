@@ -38,7 +38,7 @@ func (d *Dir) ReadCells(ctx context.Context, want []Cell, out []microtome.TileRe
 	var count microtome.ReadCount
 	for len(order) > 0 {
 		n := runOf(places, order)
-		d.readRun(ctx, c, places, order[:n], &count)
+		count.Add(d.readRun(ctx, c, places, order[:n]))
 		for _, i := range order[:n] {
 			out[i].Tile, out[i].Err = places[i].finish(c, d)
 		}
@@ -71,18 +71,16 @@ func runOf(places []place, order []int) int {
 	return n
 }
 
-// readRun reads the bytes of a run's cells.
-func (d *Dir) readRun(ctx context.Context, c *cells, places []place, run []int, count *microtome.ReadCount) {
+// readRun reads the bytes of a run's cells by one read.
+func (d *Dir) readRun(ctx context.Context, c *cells, places []place, run []int) microtome.ReadCount {
 	first := &places[run[0]]
 	if first.err != nil {
-		return
+		return microtome.ReadCount{}
 	}
-	count.Reads++
 	if len(run) == 1 {
 		first.buf = c.buffer(first.n)
 		first.err = d.file.readFull(ctx, first.bytes(), first.off)
-		count.Tiles, count.TileBytes, count.ReadBytes = count.Tiles+1, count.TileBytes+first.n, count.ReadBytes+first.n
-		return
+		return microtome.ReadCount{Tiles: 1, Reads: 1, TileBytes: first.n, ReadBytes: first.n}
 	}
 	end, own := first.off, int64(0)
 	for _, i := range run {
@@ -100,7 +98,7 @@ func (d *Dir) readRun(ctx context.Context, c *cells, places []place, run []int, 
 			copy(p.bytes(), (*all)[p.off-first.off:])
 		}
 	}
-	count.Tiles, count.TileBytes, count.ReadBytes = count.Tiles+int64(len(run)), count.TileBytes+own, count.ReadBytes+int64(len(*all))
+	return microtome.ReadCount{Tiles: int64(len(run)), Reads: 1, TileBytes: own, ReadBytes: int64(len(*all))}
 }
 
 // run lends memory for a run of cells.
