@@ -4,9 +4,10 @@ package patchwire
 
 import (
 	"encoding/binary"
-	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/microtome/microtome"
 )
 
 // Shape is the array of a batch: N patches of Height x Width pixels, Channels
@@ -104,23 +105,12 @@ func flag(on bool) byte {
 	return 0
 }
 
-// AppendNPY appends NumPy's format 1.0 up to the array's first byte, padded to a
-// multiple of 64.
+// AppendNPY appends NumPy's header of the array.
 func AppendNPY(b []byte, s Shape) []byte {
-	shape := [4]int{s.N, s.Height, s.Width, s.Channels}
 	if s.Planar {
-		shape = [4]int{s.N, s.Channels, s.Height, s.Width}
+		return microtome.AppendNPYHeader(b, s.N, s.Channels, s.Height, s.Width)
 	}
-	dict := fmt.Sprintf("{'descr': '|u1', 'fortran_order': False, 'shape': (%d, %d, %d, %d), }", shape[0], shape[1], shape[2], shape[3])
-	const prefix = 10
-	n := (prefix+len(dict)+1+63)/64*64 - prefix
-	b = append(b, "\x93NUMPY\x01\x00"...)
-	b = binary.LittleEndian.AppendUint16(b, uint16(n))
-	b = append(b, dict...)
-	for range n - len(dict) - 1 {
-		b = append(b, ' ')
-	}
-	return append(b, '\n')
+	return microtome.AppendNPYHeader(b, s.N, s.Height, s.Width, s.Channels)
 }
 
 // Failed counts the statuses that are not 200.
