@@ -90,6 +90,20 @@ type Decoder interface {
 	Close() error
 }
 
+// DecodeStats are what a decoder counted since it was made, and what it does now.
+type DecodeStats struct {
+	Full, Partial, Reduced int64 // tiles decoded whole, in part, at a fraction of their size
+	Encoded, Cropped       int64 // pictures encoded, stored tiles cropped without decoding
+	Corrupt                int64 // streams that broke their format
+	Limited                int64 // tiles over the decoder's limit of pixels
+	Busy                   int64 // sampler jobs refused
+	Dropped                int64 // jobs whose caller left before they began
+	Running, Waiting       int   // now
+	// Unsupported counts by reason, such as "SOF progressive (SOF2)". Reasons
+	// beyond the first 64 are counted as "other".
+	Unsupported map[string]int64
+}
+
 // Format is an encoding of an answer.
 type Format uint8
 

@@ -10,21 +10,7 @@ import (
 	"github.com/microtome/microtome"
 )
 
-// Stats counts what the decoder did since it was made.
-type Stats struct {
-	Full, Partial, Reduced int64 // tiles decoded whole, in part, at a fraction of their size
-	Encoded, Cropped       int64 // pictures encoded, stored tiles cropped without decoding
-	Corrupt                int64 // streams that broke their format
-	Limited                int64 // tiles over MaxPixels
-	Busy                   int64 // sampler jobs refused
-	Dropped                int64 // jobs whose caller left before they began
-	Running, Waiting       int   // now
-	// Unsupported counts by reason, such as "SOF progressive (SOF2)". Reasons
-	// beyond the first 64 are counted as "other".
-	Unsupported map[string]int64
-}
-
-// maxReasons bounds Stats.Unsupported: a file can name as many reasons as it
+// maxReasons bounds DecodeStats.Unsupported: a file can name as many reasons as it
 // has tiles.
 const maxReasons = 64
 
@@ -66,12 +52,12 @@ func (c *counters) reason(r string) {
 }
 
 // Stats returns the counters.
-func (d *CPU) Stats() Stats {
+func (d *CPU) Stats() microtome.DecodeStats {
 	c := &d.counters
 	free, waiting := d.gate.idle()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return Stats{
+	return microtome.DecodeStats{
 		Full: c.full.Load(), Partial: c.partial.Load(), Reduced: c.reduced.Load(),
 		Encoded: c.encoded.Load(), Cropped: c.cropped.Load(),
 		Corrupt: c.corrupt.Load(), Limited: c.limit.Load(), Busy: c.busy.Load(), Dropped: c.drops.Load(),

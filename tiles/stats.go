@@ -19,11 +19,14 @@ func (c *counters) read(n microtome.ReadCount) {
 	c.readBytes.Add(n.ReadBytes)
 }
 
+// CacheStats are the counts of one cache.
+type CacheStats = cache.Stats
+
 // Stats are counts since the start.
 type Stats struct {
 	// Answers are encoded pictures for viewers, Regions those of regions; Pixels
 	// are the decoded tiles of viewers, Patches those of regions.
-	Answers, Regions, Pixels, Patches cache.Stats
+	Answers, Regions, Pixels, Patches CacheStats
 	// Decodes are tiles (or parts of them) given to the decoder.
 	Decodes, DecodeErrors, Encodes int64
 	// Previews were given because a slide's upper levels were not there yet.

@@ -5,30 +5,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/microtome/microtome"
 	"github.com/microtome/microtome/library"
 	"github.com/microtome/microtome/tiles"
 )
-
-// DecodeStats are what the decoder counted since it was made, and what it does
-// now. They have the fields of decode.Stats, which web does not import.
-type DecodeStats struct {
-	Full, Partial, Reduced int64 // tiles decoded whole, in part, at a fraction of their size
-	Encoded, Cropped       int64 // pictures encoded, stored tiles cropped without decoding
-	Corrupt                int64 // streams that broke their format
-	Limited                int64 // tiles over MaxPixels
-	Busy                   int64 // sampler jobs refused
-	Dropped                int64 // jobs whose caller left before they began
-	Running, Waiting       int   // now
-	Unsupported            map[string]int64
-}
-
-// cacheStats has the fields of a cache's statistics in tiles.Stats.
-type cacheStats struct {
-	Bytes, MaxBytes, Items   int64
-	Hits, Misses, Joined     int64
-	Loads, Errors, Cancelled int64
-	Evicted, Refused         int64
-}
 
 // cacheNames are the caches of tiles: encoded answers for viewers, those of
 // regions, viewers' decoded tiles, those of regions.
@@ -38,8 +18,8 @@ var cacheNames = [...]string{"answers", "regions", "pixels", "patches"}
 type counts struct {
 	library library.Stats
 	tiles   tiles.Stats
-	decode  DecodeStats
-	caches  [len(cacheNames)]cacheStats // in the order of cacheNames
+	decode  microtome.DecodeStats
+	caches  [len(cacheNames)]tiles.CacheStats // in the order of cacheNames
 }
 
 func readCounts(o Options) *counts {
@@ -48,7 +28,7 @@ func readCounts(o Options) *counts {
 		c.decode = o.Decodes()
 	}
 	t := &c.tiles
-	c.caches = [...]cacheStats{cacheStats(t.Answers), cacheStats(t.Regions), cacheStats(t.Pixels), cacheStats(t.Patches)}
+	c.caches = [...]tiles.CacheStats{t.Answers, t.Regions, t.Pixels, t.Patches}
 	return c
 }
 
@@ -119,20 +99,20 @@ var decodeFigures = []figure{
 func cacheFigures() []figure {
 	var all []figure
 	for i, name := range cacheNames {
-		add := func(suffix, help string, read func(*cacheStats) int64) {
+		add := func(suffix, help string, read func(*tiles.CacheStats) int64) {
 			all = append(all, figure{name: "cache_" + name + suffix, help: help, read: func(c *counts) int64 { return read(&c.caches[i]) }})
 		}
-		add("_hits_total", "Look-ups that found the "+name+".", func(s *cacheStats) int64 { return s.Hits })
-		add("_misses_total", "Look-ups that did not.", func(s *cacheStats) int64 { return s.Misses })
-		add("_joined_total", "Misses that waited for another's load.", func(s *cacheStats) int64 { return s.Joined })
-		add("_loads_total", "Loads begun.", func(s *cacheStats) int64 { return s.Loads })
-		add("_load_errors_total", "Loads that failed.", func(s *cacheStats) int64 { return s.Errors })
-		add("_cancelled_total", "Loads that all waiters left.", func(s *cacheStats) int64 { return s.Cancelled })
-		add("_evictions_total", "Entries given up for others.", func(s *cacheStats) int64 { return s.Evicted })
-		add("_refused_total", "Entries too large to be kept.", func(s *cacheStats) int64 { return s.Refused })
-		add("_bytes", "Bytes of "+name+" kept.", func(s *cacheStats) int64 { return s.Bytes })
-		add("_budget_bytes", "Bytes of "+name+" that may be kept.", func(s *cacheStats) int64 { return s.MaxBytes })
-		add("_items", "Entries kept.", func(s *cacheStats) int64 { return s.Items })
+		add("_hits_total", "Look-ups that found the "+name+".", func(s *tiles.CacheStats) int64 { return s.Hits })
+		add("_misses_total", "Look-ups that did not.", func(s *tiles.CacheStats) int64 { return s.Misses })
+		add("_joined_total", "Misses that waited for another's load.", func(s *tiles.CacheStats) int64 { return s.Joined })
+		add("_loads_total", "Loads begun.", func(s *tiles.CacheStats) int64 { return s.Loads })
+		add("_load_errors_total", "Loads that failed.", func(s *tiles.CacheStats) int64 { return s.Errors })
+		add("_cancelled_total", "Loads that all waiters left.", func(s *tiles.CacheStats) int64 { return s.Cancelled })
+		add("_evictions_total", "Entries given up for others.", func(s *tiles.CacheStats) int64 { return s.Evicted })
+		add("_refused_total", "Entries too large to be kept.", func(s *tiles.CacheStats) int64 { return s.Refused })
+		add("_bytes", "Bytes of "+name+" kept.", func(s *tiles.CacheStats) int64 { return s.Bytes })
+		add("_budget_bytes", "Bytes of "+name+" that may be kept.", func(s *tiles.CacheStats) int64 { return s.MaxBytes })
+		add("_items", "Entries kept.", func(s *tiles.CacheStats) int64 { return s.Items })
 	}
 	return all
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/microtome/microtome"
 	"github.com/microtome/microtome/library"
 )
 
@@ -47,13 +48,13 @@ func fill(v reflect.Value, name string, named map[int64]string) {
 func countedSite(t *testing.T) (*site, map[int64]string) {
 	t.Helper()
 	var lib library.Stats
-	var decodes DecodeStats
+	var decodes microtome.DecodeStats
 	named := map[int64]string{}
 	s := newSite(t, nil, func(o *Options) {
 		fill(reflect.ValueOf(&lib).Elem(), "library.Stats", named)
 		fill(reflect.ValueOf(&decodes).Elem(), "DecodeStats", named)
 		o.Library = &countedLibrary{o.Library, lib}
-		o.Decodes = func() DecodeStats { return decodes }
+		o.Decodes = func() microtome.DecodeStats { return decodes }
 		o.Version, o.Decoder, o.Exact = "1.2.3", "a decoder", true
 	})
 	fill(reflect.ValueOf(&s.reader.stats).Elem(), "tiles.Stats", named)
@@ -136,7 +137,9 @@ func TestReasonsAreTamed(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	s := newSite(t, nil, func(o *Options) {
-		o.Decodes = func() DecodeStats { return DecodeStats{Unsupported: map[string]int64{"bad \xff\"\n": 3}} }
+		o.Decodes = func() microtome.DecodeStats {
+			return microtome.DecodeStats{Unsupported: map[string]int64{"bad \xff\"\n": 3}}
+		}
 	})
 	want(t, "metrics", s.get("/metrics"), 200, "")
 	want(t, "status", s.get("/status.json"), 200, "")

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/microtome/microtome/tiles"
 	"github.com/microtome/microtome/web/viewer"
 )
 
@@ -171,7 +172,7 @@ func (s *server) status(now time.Time) *statusJSON {
 	return st
 }
 
-func statusOfCache(c *cacheStats) cacheJSON {
+func statusOfCache(c *tiles.CacheStats) cacheJSON {
 	return cacheJSON{
 		Bytes: c.Bytes, Budget: c.MaxBytes, Items: c.Items,
 		Hits: c.Hits, Misses: c.Misses, HitShare: share(c.Hits, c.Hits+c.Misses), Joined: c.Joined,

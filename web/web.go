@@ -57,7 +57,7 @@ type Options struct {
 	Decoder string
 	Exact   bool
 	// Decodes, when set, is asked for the decoder's counts.
-	Decodes func() DecodeStats
+	Decodes func() microtome.DecodeStats
 
 	// Token, when set, is asked of every request but /healthz, /readyz and
 	// preflights: as a bearer, as ?token=, or as the cookie that ?token= on a

@@ -120,7 +120,7 @@ func newHandler(c *config, log *slog.Logger, lib *library.Library, e *engine, d 
 	return web.New(web.Options{
 		Library: lib, Reader: e.reader,
 		Version: buildVersion(), EncoderVersion: encoderVersion(e, c), Decoder: e.cpu.Name(), Exact: e.cpu.Exact(),
-		Decodes: func() web.DecodeStats { return web.DecodeStats(e.cpu.Stats()) },
+		Decodes: e.cpu.Stats,
 		Token:   c.Token, Loopback: c.loopback, Hosts: c.Hosts, BasePath: c.BasePath,
 		TrustedProxies: proxies, CORS: c.CORS, PublicCache: c.PublicCache,
 		OpenAssociated: c.ShowAssociated, OpenProperties: c.ShowProperties,

@@ -62,7 +62,7 @@ func newSiteAt(t *testing.T, base string, quality int, more func(dir string)) *s
 		t.Fatal(err)
 	}
 	h, err := web.New(web.Options{Library: lib, Reader: reader, Version: "test", Loopback: true, BasePath: base,
-		Decoder: cpu.Name(), Exact: cpu.Exact(), Decodes: func() web.DecodeStats { return web.DecodeStats(cpu.Stats()) },
+		Decoder: cpu.Name(), Exact: cpu.Exact(), Decodes: cpu.Stats,
 		Log: slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	if err != nil {
 		t.Fatal(err)
