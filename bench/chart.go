@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -34,7 +35,7 @@ func (r *Report) Chart(w io.Writer) error {
 // tasks are those of the rows, in order.
 func (r *Report) tasks() (all []string) {
 	for _, x := range r.Rows {
-		if !has(all, x.Task) {
+		if !slices.Contains(all, x.Task) {
 			all = append(all, x.Task)
 		}
 	}

@@ -8,15 +8,13 @@ import (
 	"net/http"
 	"os/exec"
 	"strings"
-	"time"
 )
 
 // server is a running HTTP server of ours.
 type server struct {
-	cmd  *exec.Cmd
-	log  *tail
 	port int
 	id   string // of the only slide
+	stop func()
 }
 
 // serve starts the server with memory for decoded tiles.
@@ -25,22 +23,16 @@ func serve(ctx context.Context, argv []string, pixels int64) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{port: port, log: &tail{}}
-	argv = append(append([]string{}, argv...), "--listen", fmt.Sprintf("127.0.0.1:%d", s.port), "--pixels-memory", fmt.Sprintf("%dMiB", pixels>>20))
-	s.cmd = exec.CommandContext(ctx, argv[0], argv[1:]...)
-	s.cmd.Stderr = s.log
-	if err := s.cmd.Start(); err != nil {
+	s := &server{port: port}
+	argv = with(argv, "--listen", fmt.Sprintf("127.0.0.1:%d", port), "--pixels-memory", fmt.Sprintf("%dMiB", pixels>>20))
+	if s.stop, err = up(ctx, exec.CommandContext(ctx, argv[0], argv[1:]...), port, "/healthz"); err != nil {
 		return nil, err
 	}
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if s.id, err = s.only(ctx); err == nil {
-			return s, nil
-		}
-		if time.Now().After(end) || ctx.Err() != nil {
-			s.stop()
-			return nil, fmt.Errorf("the server does not answer: %w: %s", err, s.log.last())
-		}
+	if s.id, err = s.only(ctx); err != nil {
+		s.stop()
+		return nil, err
 	}
+	return s, nil
 }
 
 // only is the id of the only slide.
@@ -63,11 +55,6 @@ func (s *server) only(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("/slides: %s", strings.TrimSpace(string(body)))
 	}
 	return list.Slides[0].ID, nil
-}
-
-func (s *server) stop() {
-	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
 }
 
 // overHTTP measures one Python client that asks for batches of patches. Before

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,10 +35,10 @@ type Options struct {
 	Python   string
 	Peers    []string
 	Progress func(what string) // may be nil
-	// StoredTile reads a stored tile of level 0 as a picture, for the static
-	// limit; nil leaves that out. ZoomSeconds is how long each round of the Deep
+	// StoredTiles hands out stored tiles of level 0, by column and row, as
+	// pictures, for the static limit; nil leaves that out. ZoomSeconds is how long each round of the Deep
 	// Zoom tasks takes; 0 leaves them out.
-	StoredTile  func(ctx context.Context, col, row int) ([]byte, error)
+	StoredTiles func(ctx context.Context, at [][2]int, each func(col, row int, data []byte) error) error
 	ZoomSeconds time.Duration
 }
 
@@ -50,7 +51,6 @@ type engine struct {
 	callers, cores int
 	tasks          []string
 	argv           []string
-	batch          bool
 	child          *child
 	absent         string
 	pixels         string
@@ -139,14 +139,14 @@ func (r *run) list() []*engine {
 		}
 	}
 	one, many := [2]int{1, 1}, [2]int{n, n}
-	single := append(append([]string{}, r.o.Worker...), "--batch", "1")
+	single := with(r.o.Worker, "--batch", "1")
 	add(engine{name: "microtome", tasks: all, argv: single}, one, many)
 	if n > 1 {
 		add(engine{name: "microtome, reading ahead", tasks: []string{GridCold}, argv: single}, [2]int{1, n})
 	}
-	add(engine{name: "microtome, batches of 64", tasks: all, batch: true, argv: append(append([]string{}, r.o.Worker...), "--batch", strconv.Itoa(batchSize))}, one, [2]int{1, n})
+	add(engine{name: "microtome, batches of 64", tasks: all, argv: with(r.o.Worker, "--batch", strconv.Itoa(batchSize))}, one, [2]int{1, n})
 	if r.o.Limit {
-		add(engine{name: Limit, tasks: cold, argv: append(append([]string{}, r.o.Worker...), "--limit")}, one, many)
+		add(engine{name: Limit, tasks: cold, argv: with(r.o.Worker, "--limit")}, one, many)
 	}
 	if r.o.Python == "" {
 		return list
@@ -161,14 +161,14 @@ func (r *run) list() []*engine {
 // start starts the children. One of ours that doesn't start ends the run.
 func (r *run) start(ctx context.Context) error {
 	for _, e := range r.engines {
-		argv := append([]string{}, e.argv...)
+		argv := e.argv
 		env := []string{"GOMAXPROCS=" + strconv.Itoa(e.cores)}
 		ours := e.argv[0] != r.o.Python
 		switch taskset, err := exec.LookPath("taskset"); {
 		case !ours:
-			argv = append(argv, cpus(e.cores)) // the program binds itself
+			argv = with(argv, cpus(e.cores)) // the program binds itself
 		case err == nil:
-			argv = append([]string{taskset, "-c", cpus(e.cores)}, argv...)
+			argv = with([]string{taskset, "-c", cpus(e.cores)}, argv...)
 		}
 		c, err := start(ctx, env, argv...)
 		if err != nil && ours {
@@ -182,6 +182,9 @@ func (r *run) start(ctx context.Context) error {
 	}
 	return nil
 }
+
+// with is a command with more arguments.
+func with(argv []string, more ...string) []string { return slices.Concat(argv, more) }
 
 // cpus names the first n processors. They are the same for all engines.
 func cpus(n int) string {
@@ -214,7 +217,7 @@ func (r *run) all(ctx context.Context) error {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				if !has(e.tasks, task) {
+				if !slices.Contains(e.tasks, task) {
 					continue
 				}
 				if rows[e] == nil {
@@ -317,13 +320,4 @@ func differing(want, got []string) string {
 		return "equal"
 	}
 	return fmt.Sprintf("%d of %d patches differ", n, len(got))
-}
-
-func has(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }

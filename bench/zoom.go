@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,8 +27,7 @@ const (
 type zoomServer struct {
 	name, version string
 	port          int
-	// path is the address of a tile k levels below the full one; nil where it
-	// has no such.
+	// path is the address of a tile k levels below the full one.
 	path   func(k, col, row int) string
 	levels []int // the k it answers
 	pages  int   // how many tiles of its grid there are; 0: all
@@ -49,7 +49,7 @@ func (r *run) overZoom(ctx context.Context) {
 	for k, task := range []string{ZoomStored, ZoomMade} {
 		rows := make([]*Row, len(servers))
 		for i, s := range servers {
-			if s.absent == "" && !hasLevel(s.levels, k) {
+			if s.absent == "" && !slices.Contains(s.levels, k) {
 				continue
 			}
 			rows[i] = &Row{Engine: s.name, Version: s.version, Task: task, Callers: zoomCallers, Unit: "tiles/s", Absent: s.absent}
@@ -76,20 +76,11 @@ func (r *run) overZoom(ctx context.Context) {
 	}
 }
 
-func hasLevel(levels []int, k int) bool {
-	for _, l := range levels {
-		if l == k {
-			return true
-		}
-	}
-	return false
-}
-
 // zoomRound asks a server for random whole tiles of a level.
 func (r *run) zoomRound(ctx context.Context, s *zoomServer, k, round int) (float64, error) {
 	cols, rows := r.zoomGrid(k)
 	if cols < 1 || rows < 1 {
-		return 0, errors.New("the slide is too small")
+		return 0, errTooSmall
 	}
 	rnd := rand.New(rand.NewPCG(r.o.Protocol.Seed, uint64(100*k+round)))
 	paths := make([]string, 1<<16)
@@ -102,6 +93,8 @@ func (r *run) zoomRound(ctx context.Context, s *zoomServer, k, round int) (float
 	}
 	return load(ctx, paths, zoomCallers, r.o.ZoomSeconds)
 }
+
+var errTooSmall = errors.New("the slide has no whole tile")
 
 // zoomGrid is how many whole tiles a level has, k below the full one.
 func (r *run) zoomGrid(k int) (cols, rows int) {

@@ -33,7 +33,7 @@ func (r *run) zoomServers(ctx context.Context) []*zoomServer {
 func (r *run) zoomOurs(ctx context.Context) (*zoomServer, error) {
 	s := &zoomServer{name: "microtome", levels: []int{0, 1}}
 	// Almost no cache of answers: every tile is read or made anew.
-	own, err := serve(ctx, append(append([]string{}, r.o.Serve...), "--answers-memory", "1MiB"), 64<<20)
+	own, err := serve(ctx, with(r.o.Serve, "--answers-memory", "1MiB"), 64<<20)
 	if err != nil {
 		return s, err
 	}
@@ -111,29 +111,32 @@ func (r *run) zoomIIP(ctx context.Context) (*zoomServer, error) {
 // full level.
 func (r *run) zoomStatic(ctx context.Context) (*zoomServer, error) {
 	s := &zoomServer{name: StaticLimit, levels: []int{0}, path: func(_, col, row int) string { return fmt.Sprintf("/%d_%d.jpg", col, row) }}
-	if r.o.StoredTile == nil {
-		return s, fmt.Errorf("no tiles to write as files")
-	}
 	cols, rows := r.zoomGrid(0)
+	switch {
+	case r.o.StoredTiles == nil:
+		return s, fmt.Errorf("no tiles to write as files")
+	case cols < 1 || rows < 1:
+		return s, errTooSmall
+	}
 	folder := filepath.Join(r.dir, "static", "tiles")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return s, err
 	}
 	step := max(1, cols*rows/zoomTiles)
-	for n := 0; n < cols*rows && len(r.zoomPages) < zoomTiles; n += step {
-		b, err := r.o.StoredTile(ctx, n%cols, n/cols)
-		if err != nil {
-			return s, err
-		}
-		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%d_%d.jpg", n%cols, n/cols)), b, 0o600); err != nil {
-			return s, err
-		}
+	var at [][2]int
+	for n := 0; n < cols*rows && len(at) < zoomTiles; n += step {
+		at = append(at, [2]int{n % cols, n / cols})
 		r.zoomPages = append(r.zoomPages, n)
 	}
-	s.pages = len(r.zoomPages)
+	err := r.o.StoredTiles(ctx, at, func(col, row int, data []byte) error {
+		return os.WriteFile(filepath.Join(folder, filepath.Base(s.path(0, col, row))), data, 0o600)
+	})
+	if err != nil {
+		return s, err
+	}
+	s.pages = len(at)
 	s.version = fmt.Sprintf("%d stored tiles as files", s.pages)
-	var err error
-	s.port, s.stop, err = r.nginx(ctx, "static", "", "root "+folder+"; open_file_cache max=4500; sendfile on;", s.path(0, r.zoomPages[0]%cols, r.zoomPages[0]/cols))
+	s.port, s.stop, err = r.nginx(ctx, "static", "", "root "+folder+"; open_file_cache max=4500; sendfile on;", s.path(0, at[0][0], at[0][1]))
 	return s, err
 }
 

@@ -49,10 +49,6 @@ func newBenchCmd() *cobra.Command {
 			return f.run(cmd, args[0])
 		},
 	}
-	python := os.Getenv(pythonVariable)
-	if python == "" {
-		python = "python3"
-	}
 	fl := cmd.Flags()
 	fl.SortFlags = false
 	fl.IntVar(&f.protocol.Grid, "grid", 24, "patches on each side of the grid")
@@ -63,7 +59,7 @@ func newBenchCmd() *cobra.Command {
 	fl.Uint64Var(&f.protocol.Seed, "seed", 1, "of the random patches")
 	fl.Int64Var(&f.coldCache, "cache-mib", 32, "cache of decoded tiles in MiB, emptied before each cold trial")
 	fl.StringVar(&f.peers, "peers", "auto", "auto, none, or a list of "+strings.Join(bench.Peers, ","))
-	fl.StringVar(&f.python, "python", python, "Python that has the peers (or "+pythonVariable+")")
+	fl.StringVar(&f.python, "python", peerPython(), "Python that has the peers (or "+pythonVariable+")")
 	fl.BoolVar(&f.http, "http", false, "also over HTTP: batches to one Python client, Deep Zoom tiles beside other servers")
 	fl.DurationVar(&f.seconds, "seconds", 6*time.Second, "how long each round of Deep Zoom takes, with --http")
 	fl.BoolVar(&f.asJSON, "json", false, "print the report as JSON")
@@ -114,7 +110,7 @@ func (f *benchFlags) options(ctx context.Context, path string) (o bench.Options,
 	}
 	if f.http {
 		o.Serve = []string{exe, "serve", path}
-		o.ZoomSeconds, o.StoredTile = f.seconds, storedTiles(path)
+		o.ZoomSeconds, o.StoredTiles = f.seconds, storedTiles(path)
 	}
 	switch f.peers {
 	case "none":
@@ -133,15 +129,23 @@ func (f *benchFlags) options(ctx context.Context, path string) (o bench.Options,
 }
 
 // storedTiles reads a slide's stored tiles as pictures that play by themselves.
-func storedTiles(path string) func(ctx context.Context, col, row int) ([]byte, error) {
-	return func(ctx context.Context, col, row int) (body []byte, err error) {
+func storedTiles(path string) func(context.Context, [][2]int, func(col, row int, data []byte) error) error {
+	return func(ctx context.Context, at [][2]int, each func(col, row int, data []byte) error) (err error) {
 		slide, err := openSlide(ctx, path)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		defer func() { err = errors.Join(err, slide.Close()) }()
-		t, err := slide.ReadTile(ctx, 0, 0, col, row)
-		return t.Data, err
+		for _, a := range at {
+			t, err := slide.ReadTile(ctx, 0, 0, a[0], a[1])
+			if err == nil {
+				err = each(a[0], a[1], t.Data)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,10 @@ openslide-python and openslide-bin. Other versions of it are refused.`
 
 // pythonVariable names the Python of the reference in the environment.
 const pythonVariable = "MICROTOME_OPENSLIDE_PYTHON"
+
+// peerPython is the Python that runs OpenSlide and other peers unless a flag
+// names one.
+func peerPython() string { return cmp.Or(os.Getenv(pythonVariable), "python3") }
 
 type verifyFlags struct {
 	against string
@@ -50,14 +55,10 @@ func newVerifyCmd() *cobra.Command {
 			return printReport(cmd.OutOrStdout(), report, f.json)
 		},
 	}
-	python := os.Getenv(pythonVariable)
-	if python == "" {
-		python = "python3"
-	}
 	fl := cmd.Flags()
 	fl.SortFlags = false
 	fl.StringVar(&f.against, "against", "openslide", "the reference")
-	fl.StringVar(&f.options.Python, "python", python, "Python that has openslide-python and openslide-bin (or "+pythonVariable+")")
+	fl.StringVar(&f.options.Python, "python", peerPython(), "Python that has openslide-python and openslide-bin (or "+pythonVariable+")")
 	fl.IntVar(&f.options.Regions, "regions", 64, "random regions of level 0")
 	fl.IntVar(&f.options.Size, "size", 512, "their side in pixels")
 	fl.Uint64Var(&f.options.Seed, "seed", 1, "where they lie")
