@@ -47,7 +47,7 @@ func (r *Reader) Region(ctx context.Context, s microtome.Slide, q Region, o Pixe
 // a wanted downsample d; by mpp, the level nearest to it when that is within the
 // tolerance. The corner lies at floor(l0x * levelWidth / W + 1/2) of that
 // level, and so for y. When the level is that of d itself, pixels are copied;
-// otherwise whole tiles are decoded and go through one integer area filter
+// otherwise tiles are decoded at full size and go through one integer area filter
 // (filter, axis), pixel i covering the source from corner + i*d/e to
 // corner + (i+1)*d/e, e being the level's own downsample. What lies outside the
 // slide, and what is not stored, is background; a pixel that lies partly
