@@ -1,0 +1,70 @@
+//go:build cgo && linux
+
+package gpu
+
+import (
+	"fmt"
+
+	"github.com/microtome/microtome/decode/gpu/native"
+	"github.com/microtome/microtome/decode/gpu/wire"
+)
+
+// local executes messages in this process: a crash of a vendor's library ends
+// it. For tests, and to measure what the child costs.
+type local struct{ d *native.Device }
+
+func inProcess(o *Options, ring []byte) (transport, native.Info, error) {
+	info, err := deviceOf(o)
+	if err != nil {
+		return nil, info, err
+	}
+	d, err := native.Open(nativeOptions(o, ring))
+	if err != nil {
+		return nil, info, err
+	}
+	return &local{d}, info, nil
+}
+
+// deviceOf describes the device that the options name, and refuses one that has
+// no decoder.
+func deviceOf(o *Options) (native.Info, error) {
+	all, err := native.Probe(o.Vendor, o.Libraries)
+	if err != nil {
+		return native.Info{}, err
+	}
+	if o.Index < 0 || o.Index >= len(all) {
+		return native.Info{}, fmt.Errorf("there is no device %d: the driver has %d", o.Index, len(all))
+	}
+	info := all[o.Index]
+	if info.Engines == 0 {
+		return info, fmt.Errorf("%s (%s) has no JPEG engine, or %s does not tell: it would not be exact", info.Name, info.Arch, info.Decoder)
+	}
+	return info, nil
+}
+
+func nativeOptions(o *Options, ring []byte) native.Options {
+	return native.Options{
+		Vendor: o.Vendor, Libraries: o.Libraries, Index: o.Index,
+		Lanes: o.Lanes, CopyLanes: copyLanes, Batch: o.Batch, Arena: o.Arena, Ring: ring,
+	}
+}
+
+func (l *local) do(lane int, at int64) (int, error) {
+	rc := l.d.Run(lane, uint64(at))
+	return rc, fatal(rc)
+}
+
+// close leaves the device open: a lane may still be at work, and the process is
+// about to end.
+func (l *local) close() {}
+
+// fatal is the error of results after which nothing on the device can be trusted.
+func fatal(rc int) error {
+	switch rc {
+	case wire.OK, wire.Memory, wire.Refused:
+		return nil
+	case wire.Invalid:
+		return fmt.Errorf("the worker refused a message as malformed")
+	}
+	return fmt.Errorf("the device failed: result %d", rc)
+}

@@ -1,0 +1,229 @@
+//go:build cgo && linux
+
+package gpu
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/microtome/microtome"
+	"github.com/microtome/microtome/decode/gpu/wire"
+)
+
+// maker puts a DeviceBatch into a message.
+type maker struct {
+	e    *Engine
+	s    *session
+	b    *microtome.DeviceBatch
+	msg  wire.Batch
+	lut  uint32
+	size int   // bytes of a sample
+	at   int64 // of the answer
+	temp []int64
+}
+
+// Make implements microtome.Device.
+func (e *Engine) Make(ctx context.Context, b *microtome.DeviceBatch) (microtome.DeviceArray, error) {
+	s := e.session.Load()
+	if s == nil || !s.hold() {
+		return nil, microtome.ErrDeviceLost
+	}
+	m := &maker{e: e, s: s, b: b}
+	a, err := m.make(ctx)
+	for _, at := range m.temp {
+		s.arena.put(at)
+	}
+	if err != nil {
+		s.drop()
+		return nil, err
+	}
+	e.count.made.Add(int64(len(b.Patches)))
+	return a, nil
+}
+
+// sampleBytes is the size of a sample.
+func sampleBytes(t microtome.DataType) int {
+	switch t {
+	case microtome.Float16, microtome.BFloat16:
+		return 2
+	case microtome.Float32:
+		return 4
+	}
+	return 1
+}
+
+func (m *maker) make(ctx context.Context) (*array, error) {
+	b := m.b
+	m.size = sampleBytes(b.Type)
+	each := int64(b.Width) * int64(b.Height) * int64(b.Channels) * int64(m.size)
+	total := each * int64(len(b.Patches))
+	if b.Width <= 0 || b.Height <= 0 || b.Channels != 1 && b.Channels != 3 || total == 0 || b.LUT == nil && m.size > 1 {
+		return nil, fmt.Errorf("a batch of %d times %dx%dx%d: %w", len(b.Patches), b.Width, b.Height, b.Channels, microtome.ErrMalformed)
+	}
+	if total > m.e.o.Arena/4 || b.Host && total > m.e.o.Ring/4 {
+		return nil, fmt.Errorf("a batch of %d bytes: %w", total, microtome.ErrLimit)
+	}
+	m.words()
+	at, err := m.e.room(ctx, m.s, total)
+	if err != nil {
+		return nil, err
+	}
+	m.at = at
+	a := &array{s: m.s, at: at, ring: -1, bytes: total}
+	if err = m.patches(ctx, each); err == nil {
+		err = m.run(ctx, a)
+	}
+	if err != nil {
+		m.s.arena.put(at)
+		return nil, err
+	}
+	return a, nil
+}
+
+// words enters the look-up table.
+func (m *maker) words() {
+	m.lut = wire.NoLUT
+	if m.b.LUT == nil {
+		return
+	}
+	m.lut = 0
+	for c := range m.b.Channels {
+		m.msg.Words = append(m.msg.Words, m.b.LUT[c][:]...)
+	}
+}
+
+func (m *maker) patches(ctx context.Context, each int64) error {
+	b := m.b
+	for i := range b.Patches {
+		p := &b.Patches[i]
+		out := wire.Out{
+			Dst: uint64(m.at + int64(i)*each), W: uint32(b.Width), H: uint32(b.Height), Channels: uint8(b.Channels),
+			Layout: uint8(b.Layout), Bytes: uint8(m.size), RGB: [4]uint8{p.Fill.R, p.Fill.G, p.Fill.B}, LUT: m.lut,
+		}
+		if p.Filter == nil {
+			if !p.Covered {
+				out.Fill = 1
+			}
+			m.msg.Outs = append(m.msg.Outs, out)
+			if err := m.pieces(p, uint32(len(m.msg.Outs)-1)); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := m.filtered(ctx, p, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// filtered lays the source of a patch on a piece of the arena, and filters it.
+func (m *maker) filtered(ctx context.Context, p *microtome.DevicePatch, out wire.Out) error {
+	f := p.Filter
+	bytes := int64(f.Width) * int64(f.Height) * int64(f.Channels)
+	line := 2 * int64(f.Height) * int64(m.b.Width) * int64(f.Channels)
+	var at [2]int64
+	for i, n := range [2]int64{bytes, line} {
+		if n > m.e.o.Arena/8 {
+			return fmt.Errorf("a patch that is filtered from %d bytes: %w", bytes, microtome.ErrLimit)
+		}
+		var err error
+		if at[i], err = m.e.room(ctx, m.s, n); err != nil {
+			return err
+		}
+		m.temp = append(m.temp, at[i])
+	}
+	source := wire.Out{
+		Dst: uint64(at[0]), W: uint32(f.Width), H: uint32(f.Height), Channels: uint8(f.Channels), Bytes: 1,
+		RGB: out.RGB, LUT: wire.NoLUT,
+	}
+	if !p.Covered {
+		source.Fill = 1
+	}
+	m.msg.Outs = append(m.msg.Outs, source, out)
+	to := uint32(len(m.msg.Outs) - 1)
+	m.msg.Scales = append(m.msg.Scales, wire.Scale{From: to - 1, To: to, Across: m.taps(f.Across), Down: m.taps(f.Down), Line: uint64(at[1])})
+	return m.pieces(p, to-1)
+}
+
+// taps enters the weights of an axis.
+func (m *maker) taps(taps []microtome.Tap) uint32 {
+	at := len(m.msg.Words)
+	next := uint32(at + 3*len(taps))
+	for i := range taps {
+		n := uint32(len(taps[i].Weights))
+		m.msg.Words = append(m.msg.Words, uint32(taps[i].First), n, next)
+		next += n
+	}
+	for i := range taps {
+		m.msg.Words = append(m.msg.Words, taps[i].Weights...)
+	}
+	return uint32(at)
+}
+
+func (m *maker) pieces(p *microtome.DevicePatch, out uint32) error {
+	for i := range p.Pieces {
+		c := &p.Pieces[i]
+		px, ok := c.Pixels.(*pixels)
+		if !ok {
+			return fmt.Errorf("pixels of %s on %s: %w", c.Pixels.Device(), m.e.name, microtome.ErrMalformed)
+		}
+		if px.s != m.s {
+			return microtome.ErrDeviceLost
+		}
+		r := c.From
+		if r.Empty() || r.Min.X < 0 || r.Min.Y < 0 || r.Max.X > px.w || r.Max.Y > px.h || c.X < 0 || c.Y < 0 {
+			return fmt.Errorf("part %v of %dx%d at %d,%d: %w", r, px.w, px.h, c.X, c.Y, microtome.ErrMalformed)
+		}
+		m.msg.Pieces = append(m.msg.Pieces, wire.Piece{
+			Src: uint64(px.at), Pitch: uint32(px.w * px.ch), Out: out, Channels: uint16(px.ch),
+			W: uint16(r.Dx()), H: uint16(r.Dy()), SX: uint16(r.Min.X), SY: uint16(r.Min.Y), DX: uint32(c.X), DY: uint32(c.Y),
+		})
+	}
+	return nil
+}
+
+// run sends the message, and moves the answer to the ring when the host wants it.
+func (m *maker) run(ctx context.Context, a *array) error {
+	s := m.s
+	if m.b.Host {
+		ring, ok := s.rings.get(a.bytes)
+		if !ok {
+			return fmt.Errorf("the ring is full: %w", microtome.ErrBusy)
+		}
+		a.ring = ring
+		m.msg.CopySrc, m.msg.CopyDst, m.msg.CopyBytes = uint64(a.at), uint64(ring), uint64(a.bytes)
+	}
+	var lane int
+	select {
+	case lane = <-s.copiers:
+	case <-ctx.Done():
+		return m.undo(a, ctx.Err())
+	case <-s.gone:
+		return m.undo(a, microtome.ErrDeviceLost)
+	}
+	rc, err := s.send(lane, &m.msg, func(msg *wire.Message, _ []wire.Tile) { m.e.spent(msg) })
+	s.copiers <- lane
+	if err == nil && rc == wire.Memory {
+		return m.undo(a, fmt.Errorf("%s has no memory for the batch: %w", m.e.name, microtome.ErrBusy))
+	}
+	if err == nil && rc != wire.OK {
+		err = fmt.Errorf("a batch was not made: result %d", rc)
+	}
+	if err != nil {
+		m.e.fail(s, err)
+		return m.undo(a, microtome.ErrDeviceLost)
+	}
+	if m.b.Host {
+		s.arena.put(a.at)
+	}
+	return nil
+}
+
+func (m *maker) undo(a *array, err error) error {
+	if a.ring >= 0 {
+		m.s.rings.put(a.ring)
+		a.ring = -1
+	}
+	return err
+}

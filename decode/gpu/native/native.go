@@ -1,0 +1,185 @@
+//go:build cgo && linux
+
+// Package native is the C half of the GPU engine: the vendors' libraries, opened
+// at run time, the lanes that execute messages, and the walk that finds corrupt
+// streams. No vendor header is needed to build it.
+package native
+
+/*
+#cgo CFLAGS: -O2 -std=gnu11
+#cgo LDFLAGS: -ldl -lpthread
+#cgo noescape mt_walk
+#cgo nocallback mt_walk
+#cgo noescape mt_engine_run
+#cgo nocallback mt_engine_run
+#include <stdlib.h>
+#include "engine.h"
+#include "walk.h"
+*/
+import "C"
+
+import (
+	_ "embed"
+	"fmt"
+	"unsafe"
+
+	"github.com/microtome/microtome/decode/gpu/canon"
+	"github.com/microtome/microtome/decode/gpu/wire"
+)
+
+// kernelsPTX is made by `make kernels`; drivers compile it for any GPU from
+// sm_75 on.
+//
+//go:embed kernels_sm_75.ptx
+var kernelsPTX string
+
+// Error is what the engine or a vendor's library said.
+type Error struct {
+	Kind int    // wire.Missing, …
+	Text string // what failed
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// Info describes a device.
+type Info struct {
+	Vendor, Name, Arch, PCI string
+	Driver, Decoder         string   // versions
+	Libraries               []string // files
+	Memory, Free            int64    // bytes
+	// Engines are units that decode JPEG, 0 when the device has none.
+	Engines, Multiprocessors int
+}
+
+// Probe lists a vendor's devices. libraries is the folder of its libraries, ""
+// for the system's. It opens libraries that may crash: call it in a child.
+func Probe(vendor, libraries string) ([]Info, error) {
+	v, err := table(vendor)
+	if err != nil {
+		return nil, err
+	}
+	dir := C.CString(libraries)
+	defer C.free(unsafe.Pointer(dir))
+	var why [256]C.char
+	if rc := C.vendor_load(v, dir, &why[0], C.size_t(len(why))); rc != 0 {
+		return nil, &Error{int(rc), C.GoString(&why[0])}
+	}
+	var n C.int
+	if rc := C.vendor_count(v, &n); rc != 0 {
+		return nil, &Error{int(rc), "the driver does not say how many devices there are"}
+	}
+	out := make([]Info, n)
+	for i := range out {
+		var c C.mt_gpu_info
+		if rc := C.vendor_info(v, C.int(i), &c); rc != 0 {
+			return nil, &Error{int(rc), fmt.Sprintf("device %d can't be opened", i)}
+		}
+		out[i] = infoOf(vendor, &c)
+	}
+	return out, nil
+}
+
+func infoOf(vendor string, c *C.mt_gpu_info) Info {
+	o := Info{
+		Vendor: vendor, Name: C.GoString(&c.name[0]), Arch: C.GoString(&c.arch[0]), PCI: C.GoString(&c.pci[0]),
+		Driver: C.GoString(&c.driver[0]), Decoder: C.GoString(&c.decoder[0]),
+		Memory: int64(c.memory), Free: int64(c.memory_free),
+		Engines: int(c.jpeg_engines), Multiprocessors: int(c.multiprocessors),
+	}
+	for i := range c.libraries {
+		if s := C.GoString(&c.libraries[i][0]); s != "" {
+			o.Libraries = append(o.Libraries, s)
+		}
+	}
+	return o
+}
+
+func table(vendor string) (*C.mt_vendor, error) {
+	name := C.CString(vendor)
+	defer C.free(unsafe.Pointer(name))
+	v := C.mt_vendor_of(name)
+	if v == nil {
+		return nil, &Error{wire.Missing, "this build has no engine for " + vendor}
+	}
+	return v, nil
+}
+
+// Options say how a device is opened.
+type Options struct {
+	Vendor, Libraries string
+	Index             int
+	// Lanes decode, up to Batch tiles a call; CopyLanes come behind them and only
+	// copy and lay.
+	Lanes, CopyLanes, Batch int
+	Arena                   int64  // bytes of device memory
+	Ring                    []byte // mapped memory, which must outlive the device
+}
+
+// Device is an open device. A lane is used by one caller at a time.
+type Device struct {
+	e       *C.mt_engine
+	kernels *C.char
+}
+
+// Open opens a device.
+func Open(o Options) (*Device, error) {
+	v, err := table(o.Vendor)
+	if err != nil {
+		return nil, err
+	}
+	dir := C.CString(o.Libraries)
+	defer C.free(unsafe.Pointer(dir))
+	d := &Device{kernels: C.CString(kernelsPTX)}
+	opt := C.mt_options{
+		libraries: dir, kernels: unsafe.Pointer(d.kernels), index: C.int(o.Index),
+		lanes: C.int(o.Lanes), copy_lanes: C.int(o.CopyLanes), batch: C.int(o.Batch), arena: C.uint64_t(o.Arena),
+		ring: unsafe.Pointer(unsafe.SliceData(o.Ring)), ring_bytes: C.uint64_t(len(o.Ring)),
+	}
+	var why [256]C.char
+	if rc := C.mt_engine_open(v, &opt, &d.e, &why[0], C.size_t(len(why))); rc != 0 {
+		C.free(unsafe.Pointer(d.kernels))
+		return nil, &Error{int(rc), C.GoString(&why[0])}
+	}
+	return d, nil
+}
+
+// Close gives the device back. No lane may be at work.
+func (d *Device) Close() {
+	C.mt_engine_close(d.e)
+	C.free(unsafe.Pointer(d.kernels))
+}
+
+// Run executes the message at an offset of the ring. It returns a result of
+// package wire.
+func (d *Device) Run(lane int, at uint64) int {
+	return int(C.mt_engine_run(d.e, C.int(lane), C.uint64_t(at)))
+}
+
+// Serve executes messages whose offsets arrive on a socket, until it ends. spin
+// is how many microseconds a lane looks for the next before it sleeps.
+func (d *Device) Serve(lane, fd, spin int) {
+	C.mt_engine_serve(d.e, C.int(lane), C.int(fd), C.int(spin))
+}
+
+// WalkReasons name what Walk finds, by number.
+var WalkReasons = [...]string{"", "a code that no table has", "data that end early", "data left over",
+	"a marker out of place", "coefficients that no picture has", "a Huffman table that is none"}
+
+// Walk follows a stream's entropy-coded data to their end and returns 0 when they
+// are whole, else the number of a WalkReason.
+func Walk(s *canon.Stream) int {
+	c := C.mt_scan{
+		scan: C.uint32_t(s.Scan), len: C.uint32_t(s.ScanLen),
+		components: C.uint32_t(s.N), mcus: C.uint32_t(s.MCUs), restart: C.uint32_t(s.Restart),
+	}
+	for i := range s.N {
+		k := &s.Components[i]
+		c.blocks[i], c.dc_of[i], c.ac_of[i] = C.uint32_t(k.Blocks), C.uint32_t(k.DC), C.uint32_t(k.AC)
+		c.quant[i] = C.uint32_t(s.Quant[k.Quant])
+	}
+	for i := range 2 {
+		c.dc[i], c.dc_n[i] = C.uint32_t(s.DC[i].At), C.uint32_t(s.DC[i].N)
+		c.ac[i], c.ac_n[i] = C.uint32_t(s.AC[i].At), C.uint32_t(s.AC[i].N)
+	}
+	return int(C.mt_walk((*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(s.Data))), &c))
+}

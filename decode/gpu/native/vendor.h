@@ -1,0 +1,93 @@
+// What the engine needs of a GPU, as one table of functions for each vendor: the
+// table is all that differs between them. No vendor header is used; the
+// libraries are opened at run time and never closed.
+//
+// Every function may be called from any thread: those that take a device make it
+// the thread's own first. They return MT_GPU_OK or another MT_GPU_* and leave the
+// vendor's own code in the device's last_code. Streams and decoders are used by
+// one thread at a time.
+#ifndef MICROTOME_GPU_VENDOR_H
+#define MICROTOME_GPU_VENDOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels.h"
+
+enum {
+  MT_GPU_OK = 0,
+  MT_GPU_MISSING = 1,  // a library or one of its symbols
+  MT_GPU_NONE = 2,     // no such device
+  MT_GPU_MEMORY = 3,   // not enough of it
+  MT_GPU_REFUSED = 4,  // the decoder refused the batch
+  MT_GPU_LOST = 5,     // anything else that the device or driver said
+  MT_GPU_INVALID = 6,  // the message breaks its own format
+};
+
+typedef struct {
+  char name[128];
+  char arch[32];         // sm_90, gfx942
+  char pci[32];          // 0000:00:06.0
+  char driver[32], decoder[32]; // versions
+  char libraries[3][256];       // the files that were opened
+  uint64_t memory, memory_free;
+  uint32_t jpeg_engines; // units that decode JPEG; 0: none
+  uint32_t multiprocessors;
+} mt_gpu_info;
+
+typedef struct mt_gpu mt_gpu;
+typedef struct mt_jpeg mt_jpeg;
+typedef uint64_t mt_stream; // a handle of the vendor's
+typedef uint64_t mt_function;
+
+// mt_stream_in: one canonical stream, and where its components go.
+typedef struct {
+  const uint8_t *data;
+  size_t len;
+  uint16_t w, h;
+  uint8_t css;
+  mt_plane plane[3]; // in: at and pitch; out: step
+} mt_jpeg_in;
+
+typedef struct {
+  const char *name;
+  // load opens the libraries of the folder dir, or of the loader's own search
+  // when dir is empty. why is filled in when it fails. It may be called again.
+  int (*load)(const char *dir, char *why, size_t why_len);
+  int (*count)(int *n);
+  int (*info)(int index, mt_gpu_info *info);
+  int (*open)(int index, mt_gpu **gpu);
+  void (*close)(mt_gpu *gpu);
+  int (*last_code)(mt_gpu *gpu);
+
+  int (*alloc)(mt_gpu *gpu, uint64_t bytes, uint64_t *at);
+  void (*free)(mt_gpu *gpu, uint64_t at);
+  int (*pin)(mt_gpu *gpu, void *at, uint64_t bytes);
+  void (*unpin)(mt_gpu *gpu, void *at);
+
+  int (*stream)(mt_gpu *gpu, mt_stream *s);
+  void (*stream_end)(mt_gpu *gpu, mt_stream s);
+  int (*to_device)(mt_gpu *gpu, mt_stream s, uint64_t dst, const void *src, uint64_t n);
+  int (*to_host)(mt_gpu *gpu, mt_stream s, void *dst, uint64_t src, uint64_t n);
+  int (*fill)(mt_gpu *gpu, mt_stream s, uint64_t dst, uint8_t value, uint64_t n);
+  int (*wait)(mt_gpu *gpu, mt_stream s);
+
+  // kernels loads the engine's kernels from an image for the device (PTX text, or
+  // an AMD code object); functions are in the order of names.
+  int (*kernels)(mt_gpu *gpu, const void *image, const char *const *names, int n, mt_function *f);
+  int (*launch)(mt_gpu *gpu, mt_stream s, mt_function f, uint32_t blocks, void **args);
+
+  // jpeg makes a decoder for up to batch streams of at most w x h. decode writes
+  // the components and returns when they may be read by s's next work. After a
+  // failure the decoder is remade by the caller.
+  int (*jpeg)(mt_gpu *gpu, mt_stream s, int batch, int w, int h, mt_jpeg **j);
+  void (*jpeg_end)(mt_gpu *gpu, mt_jpeg *j);
+  int (*decode)(mt_gpu *gpu, mt_jpeg *j, mt_stream s, mt_jpeg_in *in, int n);
+} mt_vendor;
+
+// MT_BLOCK is how many threads a block of the kernels has.
+enum { MT_BLOCK = 256 };
+
+extern const mt_vendor mt_nvidia;
+
+#endif

@@ -1,0 +1,267 @@
+//go:build cgo && linux
+
+package gpu
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/microtome/microtome/decode/gpu/native"
+)
+
+// order is what the server asks of a worker, in JSON on its standard input.
+type order struct {
+	Vendor, Libraries       string
+	Index                   int
+	Lanes, CopyLanes, Batch int
+	Arena, Ring             int64
+	Spin                    int
+}
+
+// greeting is the worker's answer, one line of JSON on its standard output.
+type greeting struct {
+	Info  native.Info
+	Error string `json:",omitempty"`
+}
+
+// The child's file descriptors: the ring, and a socket for each lane.
+const (
+	ringFD  = 3
+	laneFDs = 4
+)
+
+// Work is the child process: it opens the device that the order names and executes
+// messages until the server closes the lanes' sockets.
+func Work(in io.Reader, out io.Writer) error {
+	var o order
+	if err := json.NewDecoder(in).Decode(&o); err != nil {
+		return fmt.Errorf("gpu-worker is started by the server: its order can't be read: %w", err)
+	}
+	d, info, err := open(&o)
+	hello := greeting{Info: info}
+	if err != nil {
+		hello.Error = err.Error()
+	}
+	if err := json.NewEncoder(out).Encode(hello); err != nil || hello.Error != "" {
+		return errors.Join(err, errors.New(hello.Error))
+	}
+	var lanes sync.WaitGroup
+	for i := range o.Lanes + o.CopyLanes {
+		lanes.Go(func() {
+			runtime.LockOSThread()
+			d.Serve(i, laneFDs+i, o.Spin)
+		})
+	}
+	lanes.Wait()
+	return nil // the process ends, and the driver takes all back
+}
+
+func open(o *order) (*native.Device, native.Info, error) {
+	opts := Options{Vendor: o.Vendor, Libraries: o.Libraries, Index: o.Index, Lanes: o.Lanes, Batch: o.Batch, Arena: o.Arena}
+	info, err := deviceOf(&opts)
+	if err != nil {
+		return nil, info, err
+	}
+	ring, err := unix.Mmap(ringFD, 0, int(o.Ring), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, info, fmt.Errorf("mmap of the ring: %w", err)
+	}
+	d, err := native.Open(nativeOptions(&opts, ring))
+	return d, info, err
+}
+
+// child is the transport to a worker.
+type child struct {
+	cmd     *exec.Cmd
+	lanes   []int // sockets
+	timeout time.Duration
+	spin    time.Duration
+	once    sync.Once
+	using   sync.WaitGroup
+	mu      sync.Mutex
+	closed  bool
+}
+
+const startTimeout = 60 * time.Second
+
+func startWorker(o *Options, ring int) (transport, native.Info, error) {
+	c := &child{timeout: o.Timeout, spin: time.Duration(o.Spin) * time.Microsecond}
+	ours, theirs, err := sockets(o.Lanes + copyLanes)
+	if err != nil {
+		return nil, native.Info{}, err
+	}
+	c.lanes = ours
+	var files []*os.File
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
+	for _, fd := range theirs {
+		files = append(files, os.NewFile(uintptr(fd), "lane"))
+	}
+	dup, err := unix.FcntlInt(uintptr(ring), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		closeAll(ours)
+		return nil, native.Info{}, err
+	}
+	shared := os.NewFile(uintptr(dup), "ring")
+	defer shared.Close()
+	c.cmd = exec.Command(o.Worker[0], o.Worker[1:]...)
+	c.cmd.Env = append(os.Environ(), o.Env...)
+	c.cmd.Stderr = os.Stderr
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	c.cmd.ExtraFiles = append([]*os.File{shared}, files...)
+	info, err := c.greet(o)
+	if err != nil {
+		c.close()
+		return nil, info, fmt.Errorf("gpu-worker: %w", err)
+	}
+	return c, info, nil
+}
+
+// greet starts the child and waits until it is ready.
+func (c *child) greet(o *Options) (native.Info, error) {
+	in, err := c.cmd.StdinPipe()
+	if err != nil {
+		return native.Info{}, err
+	}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return native.Info{}, err
+	}
+	// The child dies with the thread that starts it, so that must not end.
+	started := make(chan error, 1)
+	ended := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		err := c.cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		<-ended
+		_ = c.cmd.Wait() // how it ended is seen on the lanes
+	}()
+	if err := <-started; err != nil {
+		return native.Info{}, err
+	}
+	err = json.NewEncoder(in).Encode(order{
+		Vendor: o.Vendor, Libraries: o.Libraries, Index: o.Index, Lanes: o.Lanes, CopyLanes: copyLanes,
+		Batch: o.Batch, Arena: o.Arena, Ring: o.Ring, Spin: o.Spin,
+	})
+	hello := greeting{}
+	watch := time.AfterFunc(startTimeout, func() { _ = c.cmd.Process.Kill() })
+	if err == nil {
+		var line []byte
+		if line, err = bufio.NewReader(out).ReadBytes('\n'); err == nil {
+			err = json.Unmarshal(line, &hello)
+		} else {
+			err = fmt.Errorf("it ended before it was ready: %w", err)
+		}
+	}
+	watch.Stop()
+	close(ended)
+	if err == nil && hello.Error != "" {
+		err = errors.New(hello.Error)
+	}
+	return hello.Info, err
+}
+
+func sockets(n int) (ours, theirs []int, err error) {
+	for range n {
+		p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			closeAll(ours)
+			closeAll(theirs)
+			return nil, nil, fmt.Errorf("socketpair: %w", err)
+		}
+		ours, theirs = append(ours, p[0]), append(theirs, p[1])
+	}
+	return ours, theirs, nil
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		_ = unix.Close(fd)
+	}
+}
+
+// do implements transport. A worker that does not answer in time is killed.
+func (c *child) do(lane int, at int64) (int, error) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return 0, errClosed
+	}
+	c.using.Add(1)
+	c.mu.Unlock()
+	defer c.using.Done()
+	fd := c.lanes[lane]
+	var b [8]byte
+	binary.NativeEndian.PutUint64(b[:], uint64(at))
+	if _, err := unix.SendmsgN(fd, b[:], nil, nil, unix.MSG_NOSIGNAL); err != nil {
+		return 0, fmt.Errorf("the worker is gone: %w", err)
+	}
+	n, err := c.receive(fd, b[:])
+	switch {
+	case errors.Is(err, unix.EAGAIN):
+		_ = c.cmd.Process.Kill()
+		return 0, fmt.Errorf("the worker did not answer for %v", c.timeout)
+	case err != nil || n != len(b):
+		return 0, errors.New("the worker died")
+	}
+	rc := int(int64(binary.NativeEndian.Uint64(b[:])))
+	return rc, fatal(rc)
+}
+
+// receive looks for an answer for a moment before it sleeps.
+func (c *child) receive(fd int, b []byte) (int, error) {
+	for until := time.Now().Add(c.spin); ; {
+		n, _, err := unix.Recvfrom(fd, b, unix.MSG_DONTWAIT)
+		if err == nil || !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
+			return n, err
+		}
+		if time.Now().After(until) {
+			break
+		}
+	}
+	wait := unix.NsecToTimeval(int64(c.timeout))
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait); err != nil {
+		return 0, err
+	}
+	for {
+		n, _, err := unix.Recvfrom(fd, b, 0)
+		if !errors.Is(err, unix.EINTR) {
+			return n, err
+		}
+	}
+}
+
+// close kills the worker; the lanes end with it.
+func (c *child) close() {
+	c.once.Do(func() {
+		c.mu.Lock()
+		c.closed = true
+		c.mu.Unlock()
+		if c.cmd != nil && c.cmd.Process != nil {
+			_ = c.cmd.Process.Kill()
+		}
+		go func() {
+			c.using.Wait()
+			closeAll(c.lanes)
+		}()
+	})
+}
