@@ -126,21 +126,23 @@ func (c *Cache[K, V]) keep(s *shard[K, V], k K, v V) (replaced entry[V]) {
 // shrink gives values up until the budget holds: the least recently used of all
 // shards, so that a cache of few large values is no worse for being in shards.
 func (c *Cache[K, V]) shrink() {
-	for c.bytes.Load() > c.o.MaxBytes {
-		var oldest *shard[K, V]
-		first := uint64(math.MaxUint64)
-		for i := range c.shards {
-			s := &c.shards[i]
-			s.mu.Lock()
-			if _, e, ok := s.lru.GetOldest(); ok && e.used < first {
-				oldest, first = s, e.used
-			}
-			s.mu.Unlock()
-		}
-		if oldest == nil || !c.evict(oldest) {
-			return
-		}
+	for c.bytes.Load() > c.o.MaxBytes && c.Evict() {
 	}
+}
+
+// Evict gives up the least recently used value, false when there is none.
+func (c *Cache[K, V]) Evict() bool {
+	var oldest *shard[K, V]
+	first := uint64(math.MaxUint64)
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		if _, e, ok := s.lru.GetOldest(); ok && e.used < first {
+			oldest, first = s, e.used
+		}
+		s.mu.Unlock()
+	}
+	return oldest != nil && c.evict(oldest)
 }
 
 // evict gives up the least recently used value of a shard, false when there is

@@ -79,13 +79,14 @@ type batch struct {
 
 // patch is one item in the making.
 type patch struct {
-	plan  *regionPlan
-	lay   *lay
-	band  *canvas // the source of what is filtered, while it is laid
-	px    microtome.Pixels
-	drawn int
-	hit   bool
-	err   error
+	plan   *regionPlan
+	lay    *lay
+	band   *canvas // the source of what is filtered, while it is laid
+	px     microtome.Pixels
+	drawn  int
+	hit    bool
+	engine string // that decoded it, when that was not the CPU
+	err    error
 }
 
 // plan resolves the items, and the number of channels.
@@ -134,7 +135,7 @@ func (b *batch) make(ctx context.Context) error {
 	if len(b.items) == 1 && b.items[0].err == nil {
 		b.r.ahead.saw(b.items[0].plan)
 	}
-	for i := 0; i < len(b.items); {
+	for i := b.onDevice(ctx); i < len(b.items); {
 		from, making := i, int64(0)
 		for ; i < len(b.items) && making < maxMaking; i++ {
 			if p := &b.items[i]; p.err == nil {
@@ -276,6 +277,9 @@ func (p *patch) result() PatchResult {
 		return PatchResult{Err: p.err}
 	}
 	a := p.plan.answer(p.px, p.drawn)
+	if p.engine != "" && p.drawn > 0 {
+		a.Engine = p.engine
+	}
 	a.CacheHit = p.hit && p.drawn > 0
 	return PatchResult{Pixels: p.px, Answer: *a}
 }

@@ -28,6 +28,8 @@ import (
 type Options struct {
 	Decoder microtome.Decoder
 	Encoder microtome.Encoder
+	// Device, when not nil, makes batches of patches.
+	Device microtome.Device
 	// AnswerBytes and PixelBytes are the budgets of the caches of answers and
 	// of decoded tiles; 0 keeps none.
 	AnswerBytes, PixelBytes int64
@@ -66,6 +68,7 @@ type Reader struct {
 	making  *Budget   // in bytes
 	batches *Budget   // in batches
 	pyramid *pyramids // nil when none are built
+	device  *device   // nil when there is none
 	count   counters
 }
 
@@ -103,6 +106,7 @@ func New(o Options) (*Reader, error) {
 	r.pixels = newPixelCache(o.PixelBytes / 2)
 	r.patches = newPixelCache(o.PixelBytes - o.PixelBytes/2)
 	r.once = newPixelCache(0)
+	r.device = newDevice(o.Device)
 	r.ahead = newAhead(r)
 	if o.PyramidDir != "" {
 		p, err := newPyramids(r, o.PyramidDir, o.PyramidBytes)
@@ -136,6 +140,9 @@ func (r *Reader) Close() error {
 	r.regions.Purge()
 	r.pixels.Purge()
 	r.patches.Purge()
+	if r.device != nil {
+		r.device.kept.Purge()
+	}
 	return nil
 }
 

@@ -21,7 +21,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -146,6 +145,7 @@ func Open(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.name, err)
 	}
+	e.info = s.info
 	e.session.Store(s)
 	if err := e.prove(); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", e.name, err), e.Close())
@@ -163,7 +163,7 @@ func (e *Engine) Info() native.Info { return e.info }
 func (e *Engine) Ready() bool { return e.session.Load() != nil }
 
 // Memory implements microtome.Device.
-func (e *Engine) Memory() int64 { return e.o.Arena }
+func (e *Engine) Memory() int64 { return tileBytes(e.o.Arena) }
 
 // Watch implements microtome.Device.
 func (e *Engine) Watch(evict func() bool, lost func()) {
@@ -273,7 +273,6 @@ func (e *Engine) start() (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.info = s.info
 	e.count.starts.Add(1)
 	for i := range e.o.Lanes {
 		e.all.Go(func() { e.decodeLane(s, i) })
@@ -304,7 +303,7 @@ func (e *Engine) Stats() microtome.DeviceStats {
 	}
 	c.mu.Unlock()
 	if s := e.session.Load(); s != nil {
-		st.UsedBytes, st.Slots = s.arena.inUse()
+		st.UsedBytes, st.Slots = s.inUse()
 		return st
 	}
 	st.State = "starting"
@@ -316,25 +315,33 @@ func (e *Engine) Stats() microtome.DeviceStats {
 	return st
 }
 
-// room allocates from the arena: it asks for pixels to be given up, and then waits
-// for work in flight to end.
+// room takes n bytes of the arena for a tile: it asks for pixels to be given up,
+// and then waits for work in flight to end.
 func (e *Engine) room(ctx context.Context, s *session, n int64) (int64, error) {
-	if at, ok := s.arena.get(n); ok {
+	e.mu.Lock()
+	evict := e.evict
+	e.mu.Unlock()
+	return e.take(ctx, s, s.arena, n, evict)
+}
+
+// arrayRoom takes n bytes for what is made; it waits until others are given back.
+func (e *Engine) arrayRoom(ctx context.Context, s *session, n int64) (int64, error) {
+	return e.take(ctx, s, s.arrays, n, nil)
+}
+
+func (e *Engine) take(ctx context.Context, s *session, from *slots, n int64, evict func() bool) (int64, error) {
+	if at, ok := from.get(n); ok {
 		return at, nil
 	}
 	deadline := time.NewTimer(roomWait)
 	defer deadline.Stop()
 	for {
-		changed := s.arena.changed()
-		s.arena.reclaim()
-		if at, ok := s.arena.get(n); ok {
+		changed := from.changed()
+		from.reclaim()
+		if at, ok := from.get(n); ok {
 			return at, nil
 		}
-		e.mu.Lock()
-		evict := e.evict
-		e.mu.Unlock()
 		if evict != nil && evict() {
-			runtime.Gosched()
 			continue
 		}
 		select {

@@ -169,7 +169,7 @@ func TestPixelsEqualTheCPUs(t *testing.T) {
 			if n := len(e.Stats().Ineligible); n != len(off) {
 				t.Errorf("%d reasons for %d tiles: %v", n, len(off), e.Stats().Ineligible)
 			}
-			if used, n := e.session.Load().arena.inUse(); used != 0 {
+			if used, n := e.session.Load().inUse(); used != 0 {
 				t.Errorf("%d slots (%d bytes) are still in use", n, used)
 			}
 		})

@@ -31,7 +31,7 @@ func (e *Engine) Make(ctx context.Context, b *microtome.DeviceBatch) (microtome.
 	m := &maker{e: e, s: s, b: b}
 	a, err := m.make(ctx)
 	for _, at := range m.temp {
-		s.arena.put(at)
+		s.arrays.put(at)
 	}
 	if err != nil {
 		s.drop()
@@ -60,11 +60,11 @@ func (m *maker) make(ctx context.Context) (*array, error) {
 	if b.Width <= 0 || b.Height <= 0 || b.Channels != 1 && b.Channels != 3 || total == 0 || b.LUT == nil && m.size > 1 {
 		return nil, fmt.Errorf("a batch of %d times %dx%dx%d: %w", len(b.Patches), b.Width, b.Height, b.Channels, microtome.ErrMalformed)
 	}
-	if total > m.e.o.Arena/4 || b.Host && total > m.e.o.Ring/4 {
+	if total > m.e.o.Arena/(2*arrayShare) || b.Host && total > m.e.o.Ring/4 {
 		return nil, fmt.Errorf("a batch of %d bytes: %w", total, microtome.ErrLimit)
 	}
 	m.words()
-	at, err := m.e.room(ctx, m.s, total)
+	at, err := m.e.arrayRoom(ctx, m.s, total)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (m *maker) make(ctx context.Context) (*array, error) {
 		err = m.run(ctx, a)
 	}
 	if err != nil {
-		m.s.arena.put(at)
+		m.s.free(at, total)
 		return nil, err
 	}
 	return a, nil
@@ -124,11 +124,11 @@ func (m *maker) filtered(ctx context.Context, p *microtome.DevicePatch, out wire
 	line := 2 * int64(f.Height) * int64(m.b.Width) * int64(f.Channels)
 	var at [2]int64
 	for i, n := range [2]int64{bytes, line} {
-		if n > m.e.o.Arena/8 {
+		if n > m.e.o.Arena/(4*arrayShare) {
 			return fmt.Errorf("a patch that is filtered from %d bytes: %w", bytes, microtome.ErrLimit)
 		}
 		var err error
-		if at[i], err = m.e.room(ctx, m.s, n); err != nil {
+		if at[i], err = m.e.arrayRoom(ctx, m.s, n); err != nil {
 			return err
 		}
 		m.temp = append(m.temp, at[i])
@@ -215,7 +215,7 @@ func (m *maker) run(ctx context.Context, a *array) error {
 		return m.undo(a, microtome.ErrDeviceLost)
 	}
 	if m.b.Host {
-		s.arena.put(a.at)
+		s.free(a.at, a.bytes)
 	}
 	return nil
 }

@@ -20,10 +20,13 @@ import (
 type session struct {
 	name  string
 	info  native.Info
-	arena *slots
-	ring  []byte // mapped by both sides
-	rings *slots
-	run   transport
+	arena *slots // of tiles
+	// arrays is the end of the arena, where what is made lies: its pieces are
+	// large and do not stay, so that tiles must not lie among them.
+	arrays *slots
+	ring   []byte // mapped by both sides
+	rings  *slots
+	run    transport
 	// lanes that lay and copy, by number; whoever uses one takes it out.
 	copiers chan int
 	stage   chan *staged
@@ -43,14 +46,19 @@ type transport interface {
 }
 
 const (
-	arenaSlab = 64 << 20
-	ringSlab  = 4 << 20
+	slabBytes  = 4 << 20
+	leastArena = 64 << 20
+	// arrayShare is the part of the arena that arrays have.
+	arrayShare = 4
 )
+
+// tileBytes is the part of an arena that tiles have.
+func tileBytes(arena int64) int64 { return (arena - arena/arrayShare) / slabBytes * slabBytes }
 
 func newSession(e *Engine) (*session, error) {
 	o := &e.o
-	if o.Arena < arenaSlab {
-		return nil, fmt.Errorf("an arena of %d bytes, at least %d", o.Arena, arenaSlab)
+	if o.Arena < leastArena {
+		return nil, fmt.Errorf("an arena of %d bytes, at least %d", o.Arena, leastArena)
 	}
 	fd, err := unix.MemfdCreate("microtome-ring", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -65,7 +73,9 @@ func newSession(e *Engine) (*session, error) {
 		return nil, fmt.Errorf("mmap of the ring: %w", err)
 	}
 	s := &session{
-		name: e.name, arena: newSlots(o.Arena, arenaSlab), ring: ring, rings: newSlots(o.Ring, ringSlab),
+		name: e.name, arena: newSlots(0, tileBytes(o.Arena), slabBytes),
+		arrays: newSlots(tileBytes(o.Arena), o.Arena-tileBytes(o.Arena), slabBytes),
+		ring:   ring, rings: newSlots(0, o.Ring, slabBytes),
 		copiers: make(chan int, copyLanes), stage: make(chan *staged, 256), gone: make(chan struct{}),
 	}
 	s.refs.Store(1)
@@ -123,11 +133,16 @@ func (s *session) drop() {
 	}
 }
 
-// free gives a slot of the arena back. Whoever used it has waited for the device.
+// free gives a piece of the arena back. Whoever used it has waited for the device:
+// that is the fence before it is used again.
 func (s *session) free(at, bytes int64) {
 	if poisonFreed && !s.over() && s.hold() {
 		s.poison(at, bytes)
 		s.drop()
+	}
+	if at >= s.arrays.base {
+		s.arrays.put(at)
+		return
 	}
 	s.arena.put(at)
 }
@@ -143,11 +158,18 @@ func (s *session) poison(at, bytes int64) {
 // leaks tells of slots in use when the engine is closed, in builds that look for
 // them.
 func (s *session) leaks() error {
-	bytes, n := s.arena.inUse()
+	bytes, n := s.inUse()
 	if !poisonFreed || n == 0 {
 		return nil
 	}
 	return fmt.Errorf("gpu: %d slots of %d bytes were never released", n, bytes)
+}
+
+// inUse is what is taken of the arena.
+func (s *session) inUse() (bytes, count int64) {
+	a, n := s.arena.inUse()
+	b, m := s.arrays.inUse()
+	return a + b, n + m
 }
 
 // send executes a batch on a lane. seen, when set, looks at the answer while it

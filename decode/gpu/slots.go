@@ -13,6 +13,7 @@ import (
 // once all its slots are. What is larger than half a slab takes slabs of its own.
 type slots struct {
 	mu      sync.Mutex
+	base    int64 // where the memory begins
 	slab    int64
 	slabs   []slab
 	classes map[int64][]int // slot size to slabs that have free ones
@@ -31,8 +32,8 @@ type slab struct {
 
 const smallestSlot = 4096
 
-func newSlots(bytes, slabBytes int64) *slots {
-	return &slots{slab: slabBytes, slabs: make([]slab, bytes/slabBytes), classes: map[int64][]int{}}
+func newSlots(base, bytes, slabBytes int64) *slots {
+	return &slots{base: base, slab: slabBytes, slabs: make([]slab, bytes/slabBytes), classes: map[int64][]int{}}
 }
 
 // slotSize is the class that holds n bytes.
@@ -70,7 +71,7 @@ func (s *slots) get(n int64) (at int64, ok bool) {
 	}
 	s.used += size
 	s.count++
-	return int64(i)*s.slab + int64(k)*size, true
+	return s.base + int64(i)*s.slab + int64(k)*size, true
 }
 
 // addSlab gives a free slab to a class.
@@ -109,13 +110,14 @@ func (s *slots) run(n int) (int64, bool) {
 		s.slabs[first].run = n
 		s.used += int64(n) * s.slab
 		s.count++
-		return int64(first) * s.slab, true
+		return s.base + int64(first)*s.slab, true
 	}
 	return 0, false
 }
 
 // put gives back what get returned, and wakes who waits.
 func (s *slots) put(at int64) {
+	at -= s.base
 	s.mu.Lock()
 	i := int(at / s.slab)
 	b := &s.slabs[i]

@@ -1,0 +1,267 @@
+package tiles
+
+import (
+	"context"
+	"fmt"
+	"image"
+	"sync/atomic"
+
+	"github.com/microtome/microtome"
+	"github.com/microtome/microtome/cache"
+)
+
+// device is the way of a batch through a device: its tiles are loaded into the
+// device's memory, kept there behind an LRU of their own, and laid together there.
+type device struct {
+	microtome.Device
+	kept *cache.Cache[tileKey, microtome.Pixels]
+	// room bounds the bytes of tiles and answers of batches under way: half of the
+	// device's memory, so that they can always be had.
+	room *Budget
+}
+
+func newDevice(d microtome.Device) *device {
+	if d == nil {
+		return nil
+	}
+	// What is kept gives way to what is under way.
+	kept := newPixelCache(d.Memory())
+	d.Watch(kept.Evict, kept.Purge)
+	return &device{Device: d, kept: kept, room: NewBudget(d.Memory()/2, 4*defaultBatches)}
+}
+
+// DeviceOptions say what the array of a batch is like.
+type DeviceOptions struct {
+	PatchOptions
+	Layout microtome.Layout
+	Type   microtome.DataType
+	LUT    *[3][256]uint32 // see microtome.DeviceBatch
+	Host   bool            // the array is wanted in host memory
+}
+
+// DevicePatches makes patches of one size as one array in a device's memory, in
+// their order, with the pixels that Patches makes. An item fails alone and is
+// background then; the results have no Pixels. The error is of the whole batch: as
+// for Patches, and microtome.ErrDeviceLost when there is no device, or none that
+// works, ErrLimit when the batch is too large for it.
+func (r *Reader) DevicePatches(ctx context.Context, items []Patch, o DeviceOptions) (microtome.DeviceArray, []PatchResult, int, error) {
+	d := r.device
+	if d == nil || !d.Ready() {
+		return nil, nil, 0, microtome.ErrDeviceLost
+	}
+	if o.Channels != 0 && o.Channels != 1 && o.Channels != 3 || len(items) == 0 {
+		return nil, nil, 0, fmt.Errorf("%d items of %d channels: %w", len(items), o.Channels, microtome.ErrMalformed)
+	}
+	b := &batch{r: r, items: make([]patch, len(items)), channels: o.Channels, priority: o.Priority}
+	b.plan(items)
+	a, err := d.make(ctx, b, o)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	results := make([]PatchResult, len(items))
+	for i := range results {
+		results[i] = b.items[i].deviceResult(d, b.channels)
+	}
+	return a, results, b.channels, nil
+}
+
+// deviceResult tells how an item was made.
+func (p *patch) deviceResult(d *device, channels int) PatchResult {
+	if p.err != nil {
+		return PatchResult{Err: p.err}
+	}
+	a := &Answer{Made: Rendered, Engine: p.engine, Width: p.plan.req.w, Height: p.plan.req.h, Channels: channels}
+	if p.drawn == 0 {
+		a.Made, a.Engine = Empty, "none"
+	}
+	a.Level, a.Downsample, a.MPP = p.plan.level, (p.plan.down[0]+p.plan.down[1])/2, p.plan.mpp
+	a.CacheHit = p.hit && p.drawn > 0
+	return PatchResult{Answer: *a}
+}
+
+// errSizes: the patches of a device's batch are of one size.
+var errSizes = fmt.Errorf("patches of several sizes: %w", microtome.ErrMalformed)
+
+// make loads the tiles of a batch that was planned, and makes its array.
+func (d *device) make(ctx context.Context, b *batch, o DeviceOptions) (microtome.DeviceArray, error) {
+	w, h := 0, 0
+	for i := range b.items {
+		p := &b.items[i]
+		if p.err != nil {
+			continue
+		}
+		if q := &p.plan.req; w == 0 {
+			w, h = q.w, q.h
+		} else if q.w != w || q.h != h {
+			return nil, errSizes
+		}
+	}
+	if w == 0 {
+		return nil, b.items[0].err
+	}
+	g := newDeviceGather(d, b)
+	size := int64(4)
+	if o.Type == microtome.Uint8 {
+		size = 1
+	}
+	cost := g.bytes + int64(w)*int64(h)*int64(b.channels)*size*int64(len(b.items))
+	if cost > d.Memory()/2 {
+		return nil, fmt.Errorf("%d bytes on a device of %d: %w", cost, d.Memory(), microtome.ErrLimit)
+	}
+	if err := d.room.Take(ctx, cost); err != nil {
+		return nil, err
+	}
+	defer d.room.Give(cost)
+	defer g.release()
+	if err := g.load(ctx); err != nil {
+		return nil, err
+	}
+	out := microtome.DeviceBatch{
+		Width: w, Height: h, Channels: b.channels, Layout: o.Layout, Type: o.Type, LUT: o.LUT, Host: o.Host,
+		Patches: make([]microtome.DevicePatch, len(b.items)),
+	}
+	for i := range b.items {
+		g.lay(i, &out.Patches[i])
+	}
+	return d.Make(ctx, &out)
+}
+
+// lay says what an item is made of.
+func (g *deviceGather) lay(i int, to *microtome.DevicePatch) {
+	p := &g.b.items[i]
+	n := &g.needs[i]
+	if p.err == nil {
+		p.err = g.failed(n)
+	}
+	if p.err != nil {
+		return
+	}
+	q := &p.plan.req
+	to.Fill = q.p.bg
+	p.hit, p.engine = true, "gpu"
+	if n.alone >= 0 {
+		l := &g.loads[n.alone]
+		p.drawn, p.hit, p.engine = l.drawn, false, "cpu"
+		to.Pieces, to.Covered = []microtome.DevicePiece{{Pixels: l.px, From: image.Rect(0, 0, q.w, q.h)}}, true
+		return
+	}
+	to.Pieces = make([]microtome.DevicePiece, 0, n.n)
+	for _, u := range g.uses[n.first : n.first+n.n] {
+		l := &g.loads[u.load]
+		if l.blank {
+			continue
+		}
+		p.drawn++
+		p.hit = p.hit && l.hit
+		at := u.part.Add(n.off)
+		to.Pieces = append(to.Pieces, microtome.DevicePiece{Pixels: l.px, From: u.part.Sub(q.p.cell(l.col, l.row).Min), X: at.Min.X, Y: at.Min.Y})
+	}
+	to.Covered = n.whole && len(to.Pieces) == n.n
+	if n.filtered {
+		to.Filter = q.deviceFilter(n.src)
+	}
+}
+
+// deviceFilter is the area filter of a request over its whole source.
+func (q *request) deviceFilter(src image.Rectangle) *microtome.DeviceFilter {
+	taps := func(a axis, from int64, n, first int) []microtome.Tap {
+		out := make([]microtome.Tap, n)
+		weights := make([]uint32, 0, 4*n)
+		for i := range out {
+			var t tap
+			at := len(weights)
+			t, weights = a.appendTap(weights, from+int64(i), q.clamp)
+			if len(t.weights) > 0 {
+				out[i] = microtome.Tap{First: int(t.first) - first, Weights: weights[at:]}
+			}
+		}
+		return out
+	}
+	return &microtome.DeviceFilter{
+		Width: src.Dx(), Height: src.Dy(), Channels: q.p.channels(),
+		Across: taps(q.ax, q.x0, q.w, src.Min.X), Down: taps(q.ay, q.y0, q.h, src.Min.Y),
+	}
+}
+
+// maxDeviceAnswer bounds the array that is copied to the host at once.
+const maxDeviceAnswer = 32 << 20
+
+// onDevice makes the patches of a batch on the device, some at a time, and hands
+// each over as host pixels. It returns how many items it has dealt with: the rest
+// is the CPU's. That is all of a batch of several sizes or of one item, and what
+// was left when the device was lost or had no room.
+func (b *batch) onDevice(ctx context.Context) int {
+	d := b.r.device
+	if d == nil || !d.Ready() || len(b.items) < 2 {
+		return 0
+	}
+	var first *request
+	for i := range b.items {
+		if b.items[i].err != nil {
+			continue
+		}
+		q := &b.items[i].plan.req
+		if first == nil {
+			first = q
+		}
+		if q.w != first.w || q.h != first.h {
+			return 0
+		}
+	}
+	if first == nil || first.w*first.h*b.channels > maxDeviceAnswer {
+		return 0
+	}
+	some := max(1, maxDeviceAnswer/(first.w*first.h*b.channels))
+	for i := 0; i < len(b.items); i += some {
+		if !b.part(ctx, d, i, min(i+some, len(b.items))) {
+			return i
+		}
+	}
+	return len(b.items)
+}
+
+// part makes the items [from, to). When the device can't, it returns false and
+// leaves them as they were.
+func (b *batch) part(ctx context.Context, d *device, from, to int) bool {
+	part := &batch{r: b.r, items: b.items[from:to], channels: b.channels, priority: b.priority}
+	planned := make([]bool, to-from)
+	some := false
+	for i := range planned {
+		planned[i] = part.items[i].err == nil
+		some = some || planned[i]
+	}
+	if !some {
+		return true
+	}
+	a, err := d.make(ctx, part, DeviceOptions{Host: true})
+	if err != nil {
+		for i := range part.items {
+			if p := &part.items[i]; planned[i] {
+				p.err, p.drawn, p.hit, p.engine = nil, 0, false, ""
+			}
+		}
+		return false
+	}
+	var users atomic.Int32
+	users.Store(int32(1 + len(part.items)))
+	release := func() {
+		if users.Add(-1) == 0 {
+			a.Release()
+		}
+	}
+	defer release()
+	each := int(a.Bytes()) / len(part.items)
+	for i := range part.items {
+		p := &part.items[i]
+		if p.err != nil {
+			release()
+		} else {
+			q := &p.plan.req
+			p.px = microtome.NewHostPixels(a.Host()[i*each:(i+1)*each], q.w, q.h, b.channels, func([]byte) { release() })
+		}
+		if planned[i] {
+			b.made(from + i)
+		}
+	}
+	return true
+}
