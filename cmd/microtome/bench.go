@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/microtome/microtome"
 	"github.com/microtome/microtome/bench"
@@ -36,20 +37,33 @@ type benchFlags struct {
 	jsonFile, chart string
 	seconds         time.Duration
 	coldCache       int64 // MiB
+	// Of --device.
+	device, libraries, settings string
+	exact                       int
 }
 
 func newBenchCmd() *cobra.Command {
 	f := &benchFlags{}
 	cmd := &cobra.Command{
-		Use:   "bench SLIDE",
+		Use:   "bench SLIDE [SLIDE ...]",
 		Short: "Measure patches a second beside OpenSlide and the decoder's limit",
 		Long:  benchLong,
-		Args:  cobra.ExactArgs(1),
+		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.device != "cpu" {
+				return f.runDevice(cmd, args)
+			}
+			if len(args) > 1 {
+				return usagef("several slides are measured with --device only")
+			}
 			return f.run(cmd, args[0])
 		},
 	}
-	fl := cmd.Flags()
+	f.flags(cmd.Flags())
+	return cmd
+}
+
+func (f *benchFlags) flags(fl *pflag.FlagSet) {
 	fl.SortFlags = false
 	fl.IntVar(&f.protocol.Grid, "grid", 24, "patches on each side of the grid")
 	fl.IntVar(&f.protocol.Patch, "patch", 256, "side of a patch, in pixels")
@@ -65,7 +79,10 @@ func newBenchCmd() *cobra.Command {
 	fl.BoolVar(&f.asJSON, "json", false, "print the report as JSON")
 	fl.StringVar(&f.jsonFile, "json-file", "", "also write the report as JSON to a file")
 	fl.StringVar(&f.chart, "chart", "", "also draw it, as SVG, to a file")
-	return cmd
+	fl.StringVar(&f.device, "device", "cpu", "measure a GPU instead: nvidia or nvidia:1; random patches are taken from all slides")
+	fl.StringVar(&f.libraries, "device-libraries", "", "`folder` of the GPU's libraries (default: the system's)")
+	fl.StringVar(&f.settings, "sweep", "4x32", "of a GPU: lanes x tiles a call, with +beside, +unchecked or +inprocess, and commas between")
+	fl.IntVar(&f.exact, "exact", 2000, "of a GPU: tiles that are held against the CPU's; -1 for all")
 }
 
 // options checks the flags and describes the run.

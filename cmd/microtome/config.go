@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -121,20 +122,45 @@ func (c *config) background() microtome.RGB {
 	return microtome.RGB(*c.Background)
 }
 
-// checkDevice refuses what this build cannot do: a GPU that was asked for is
-// never silently replaced by the CPU.
-func checkDevice(device string) error {
-	kind, _, _ := strings.Cut(device, ":")
+// device is where to decode: cpu, auto, or a vendor's devices.
+type device struct {
+	kind    string // cpu, auto, nvidia, amd
+	indexes []int  // of the vendor's devices; empty: the first
+}
+
+// parseDevice reads a --device. Whether there is such a device is seen when the
+// server starts: a GPU that was asked for is never silently replaced by the CPU.
+func parseDevice(text string) (device, error) {
+	kind, list, numbered := strings.Cut(text, ":")
+	d := device{kind: kind}
 	switch kind {
 	case "cpu", "auto":
-		if kind != device {
-			return fmt.Errorf("device: %q: %s takes no number", device, kind)
+		if numbered {
+			return d, fmt.Errorf("device: %q: %s takes no number", text, kind)
 		}
-		return nil
-	case "nvidia", "amd":
-		return fmt.Errorf("device: %s: decoding on a GPU is not built in yet: use cpu", device)
+		return d, nil
+	case "amd":
+		return d, fmt.Errorf("device: %s: decoding on AMD's GPUs is not built in yet: use cpu or nvidia", text)
+	case "nvidia":
+	default:
+		return d, fmt.Errorf("device: %q is not cpu, nvidia, amd or auto", text)
 	}
-	return fmt.Errorf("device: %q is not cpu, nvidia, amd or auto", device)
+	if !numbered {
+		return d, nil
+	}
+	for _, part := range strings.Split(list, ",") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 0 || slices.Contains(d.indexes, n) {
+			return d, fmt.Errorf("device: %q: numbers of devices, such as nvidia:0,1", text)
+		}
+		d.indexes = append(d.indexes, n)
+	}
+	return d, nil
+}
+
+func checkDevice(text string) error {
+	_, err := parseDevice(text)
+	return err
 }
 
 // byteSize is a number of bytes, written "64MiB", "64M" (the same), "64MB"

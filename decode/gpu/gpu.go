@@ -157,7 +157,7 @@ func Open(o Options) (*Engine, error) {
 func (e *Engine) Name() string { return e.name }
 
 // Info describes the device.
-func (e *Engine) Info() native.Info { return e.info }
+func (e *Engine) Info() Info { return e.info }
 
 // Ready implements microtome.Device.
 func (e *Engine) Ready() bool { return e.session.Load() != nil }

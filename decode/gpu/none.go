@@ -5,6 +5,7 @@
 package gpu
 
 import (
+	"context"
 	"io"
 	"time"
 
@@ -29,6 +30,23 @@ type Options struct {
 }
 
 var errNone = &microtome.Unsupported{Tag: "build", Value: "without a GPU engine: it needs cgo and Linux"}
+
+// Info is that of the builds that have an engine.
+type Info struct {
+	Vendor, Name, Arch, PCI  string
+	Driver, Decoder          string
+	Libraries                []string
+	Memory, Free             int64
+	Engines, Multiprocessors int
+}
+
+// Probe fails.
+func Probe(context.Context, []string, []string, string, string) ([]Info, error) {
+	return nil, errNone
+}
+
+// Bare fails.
+func Bare(Options, []microtome.Tile, time.Duration) (float64, error) { return 0, errNone }
 
 // Open fails.
 func Open(Options) (microtome.Device, error) { return nil, errNone }

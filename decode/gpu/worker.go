@@ -4,6 +4,8 @@ package gpu
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -28,12 +30,14 @@ type order struct {
 	Lanes, CopyLanes, Batch int
 	Arena, Ring             int64
 	Spin                    int
+	Probe                   bool // list the devices, and end
 }
 
 // greeting is the worker's answer, one line of JSON on its standard output.
 type greeting struct {
-	Info  native.Info
-	Error string `json:",omitempty"`
+	Info    native.Info
+	Devices []native.Info `json:",omitempty"`
+	Error   string        `json:",omitempty"`
 }
 
 // The child's file descriptors: the ring, and a socket for each lane.
@@ -48,6 +52,14 @@ func Work(in io.Reader, out io.Writer) error {
 	var o order
 	if err := json.NewDecoder(in).Decode(&o); err != nil {
 		return fmt.Errorf("gpu-worker is started by the server: its order can't be read: %w", err)
+	}
+	if o.Probe {
+		list, err := native.Probe(o.Vendor, o.Libraries)
+		hello := greeting{Devices: list}
+		if err != nil {
+			hello.Error = err.Error()
+		}
+		return json.NewEncoder(out).Encode(hello)
 	}
 	d, info, err := open(&o)
 	hello := greeting{Info: info}
@@ -66,6 +78,34 @@ func Work(in io.Reader, out io.Writer) error {
 	}
 	lanes.Wait()
 	return nil // the process ends, and the driver takes all back
+}
+
+// Info describes a device.
+type Info = native.Info
+
+// Probe lists a vendor's devices by a child, which may crash in their libraries.
+func Probe(ctx context.Context, worker, env []string, vendor, libraries string) ([]Info, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	in, err := json.Marshal(order{Vendor: vendor, Libraries: libraries, Probe: true})
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, worker[0], worker[1:]...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdin = bytes.NewReader(in)
+	var hello greeting
+	out, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &hello)
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the probe of %s failed: %w", vendor, err)
+	case hello.Error != "":
+		return nil, errors.New(hello.Error)
+	}
+	return hello.Devices, nil
 }
 
 func open(o *order) (*native.Device, native.Info, error) {

@@ -444,6 +444,30 @@ int mt_engine_run(mt_engine *e, int i, uint64_t at) {
   return rc;
 }
 
+int mt_engine_bare(mt_engine *e, int i, uint64_t at, double seconds, uint64_t *decoded) {
+  view v;
+  *decoded = 0;
+  if (i < 0 || i >= e->o.lanes || !open_message(e, at, &v) || v.m->tiles == 0) return MT_GPU_INVALID;
+  lane *l = &e->lanes[i];
+  int rc = ready(e, l, &v);
+  mt_jpeg_in *in = calloc(v.m->tiles, sizeof *in);
+  if (!in) return MT_GPU_MEMORY;
+  uint64_t planes = l->planes;
+  for (uint32_t k = 0; k < v.m->tiles && !rc; k++) {
+    const mt_tile *t = &v.tiles[k];
+    in[k] = (mt_jpeg_in){.data = (const uint8_t *)e->o.ring + t->src, .len = t->src_len, .w = t->w, .h = t->h, .css = t->css};
+    planes += lay_planes(t, planes, in[k].plane);
+  }
+  uint64_t until = nanos() + (uint64_t)(seconds * 1e9);
+  while (!rc && nanos() < until) {
+    rc = e->v->decode(e->gpu, l->jpeg, l->stream, in, (int)v.m->tiles);
+    if (!rc) rc = e->v->wait(e->gpu, l->stream);
+    if (!rc) *decoded += v.m->tiles;
+  }
+  free(in);
+  return rc;
+}
+
 // receive looks for a message for a while before it sleeps: a caller that asks
 // for one thing at a time asks again within microseconds.
 static ssize_t receive(int fd, uint64_t *at, int spin) {

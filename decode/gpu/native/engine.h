@@ -36,6 +36,10 @@ void mt_engine_close(mt_engine *e);
 // MT_GPU_INVALID and does nothing.
 int mt_engine_run(mt_engine *e, int lane, uint64_t at);
 
+// mt_engine_bare decodes a message's tiles into the lane's planes again and again
+// and does nothing else: the limit that the rest is measured by.
+int mt_engine_bare(mt_engine *e, int lane, uint64_t at, double seconds, uint64_t *decoded);
+
 // mt_engine_serve executes messages whose offsets arrive on a socket, 8 bytes
 // each, and answers each with 8 bytes: the result. It returns when the socket
 // ends. spin is how many microseconds it looks for the next before it sleeps.

@@ -155,6 +155,14 @@ func (d *Device) Run(lane int, at uint64) int {
 	return int(C.mt_engine_run(d.e, C.int(lane), C.uint64_t(at)))
 }
 
+// Bare decodes the tiles of a message for so long and does nothing else with them.
+// It returns how many tiles that were.
+func (d *Device) Bare(lane int, at uint64, seconds float64) (int64, int) {
+	var n C.uint64_t
+	rc := C.mt_engine_bare(d.e, C.int(lane), C.uint64_t(at), C.double(seconds), &n)
+	return int64(n), int(rc)
+}
+
 // Serve executes messages whose offsets arrive on a socket, until it ends. spin
 // is how many microseconds a lane looks for the next before it sleeps.
 func (d *Device) Serve(lane, fd, spin int) {

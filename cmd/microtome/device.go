@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/microtome/microtome"
+	"github.com/microtome/microtome/decode/gpu"
+)
+
+// gpuWorker is the command of the engine's child process.
+func gpuWorker() ([]string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return []string{self, "gpu-worker"}, nil
+}
+
+// newGPUWorkerCmd is the child that owns a GPU.
+func newGPUWorkerCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:    "gpu-worker",
+		Short:  "Execute the server's work on a GPU (started by the server)",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return gpu.Work(cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+}
+
+// deviceSettings are what the engine is told of a device.
+type deviceSettings struct {
+	memory    byteSize // of its tiles and batches; 0: half of what is free
+	libraries string
+	sample    int
+}
+
+// openDevices opens the devices that were asked for: none for the CPU. why says
+// what auto chose.
+func openDevices(ctx context.Context, asked string, s deviceSettings, cpu microtome.Decoder) (list []microtome.Device, why string, err error) {
+	d, err := parseDevice(asked)
+	if err != nil || d.kind == "cpu" {
+		return nil, "", err
+	}
+	vendor := d.kind
+	if d.kind == "auto" {
+		vendor = "nvidia"
+	}
+	list, err = openVendor(ctx, vendor, d.indexes, s, cpu)
+	switch {
+	case d.kind != "auto":
+		return list, "", err
+	case err != nil:
+		return nil, err.Error(), nil
+	}
+	return list, "it passes the engine's check", nil
+}
+
+// openVendor opens devices of a vendor, by default its first.
+func openVendor(ctx context.Context, vendor string, indexes []int, s deviceSettings, cpu microtome.Decoder) (list []microtome.Device, err error) {
+	worker, err := gpuWorker()
+	if err != nil {
+		return nil, err
+	}
+	infos, err := gpu.Probe(ctx, worker, nil, vendor, s.libraries)
+	if err != nil {
+		return nil, err
+	}
+	if len(indexes) == 0 {
+		indexes = []int{0}
+	}
+	for _, i := range indexes {
+		if i >= len(infos) {
+			err = fmt.Errorf("there is no device %s:%d: the driver has %d", vendor, i, len(infos))
+			break
+		}
+		memory := int64(s.memory)
+		if memory == 0 {
+			memory = infos[i].Free / 2
+		}
+		var e microtome.Device
+		e, err = gpu.Open(gpu.Options{Vendor: vendor, Index: i, Libraries: s.libraries, CPU: cpu, Worker: worker, Arena: memory, Sample: s.sample})
+		if err != nil {
+			break
+		}
+		list = append(list, e)
+	}
+	if err != nil {
+		return nil, errors.Join(err, closeDevices(list))
+	}
+	return list, nil
+}
+
+func closeDevices(list []microtome.Device) error {
+	var errs []error
+	for _, d := range list {
+		errs = append(errs, d.Close())
+	}
+	return errors.Join(errs...)
+}
