@@ -25,15 +25,22 @@ type DeviceSettings struct {
 	Beside    bool `json:"beside"`    // cores decode too
 	Unchecked bool `json:"unchecked"` // without the walk over every stream
 	InProcess bool `json:"in_process"`
+	Blocking  bool `json:"blocking"` // the worker's threads sleep while they wait
 }
 
 func (s DeviceSettings) String() string {
-	text := fmt.Sprintf("%d lanes of %d", s.Lanes, s.Batch)
+	text := "defaults"
+	if s.Lanes > 0 {
+		text = fmt.Sprintf("%d lanes of %d", s.Lanes, s.Batch)
+	}
 	if s.Beside {
 		text += ", cores beside"
 	}
 	if s.Unchecked {
 		text += ", unchecked"
+	}
+	if s.Blocking {
+		text += ", blocking"
 	}
 	if s.InProcess {
 		text += ", in process"
@@ -68,6 +75,8 @@ type DeviceRow struct {
 	Device   int64     `json:"by_device"` // tiles decoded, all trials
 	CPU      int64     `json:"by_cpu"`
 	Note     string    `json:"note,omitempty"`
+
+	ahead bool
 }
 
 // DeviceReport is a run.
@@ -181,7 +190,7 @@ func (r *deviceRun) reader(d microtome.Device) (*tiles.Reader, error) {
 }
 
 // asked makes patches in batches by callers at once, as arrays on the device.
-func asked(ctx context.Context, rd *tiles.Reader, list []tiles.Patch, batch, callers int) error {
+func asked(ctx context.Context, rd *tiles.Reader, list []tiles.Patch, batch, callers int, ahead bool) error {
 	var next atomic.Int64
 	errs := make([]error, callers)
 	var all sync.WaitGroup
@@ -192,7 +201,7 @@ func asked(ctx context.Context, rd *tiles.Reader, list []tiles.Patch, batch, cal
 				if to-batch >= len(list) {
 					return
 				}
-				a, res, _, err := rd.DevicePatches(ctx, list[to-batch:min(to, len(list))], tiles.DeviceOptions{PatchOptions: tiles.PatchOptions{Channels: 3, Priority: microtome.PrioritySampler}})
+				a, res, _, err := rd.DevicePatches(ctx, list[to-batch:min(to, len(list))], tiles.DeviceOptions{PatchOptions: tiles.PatchOptions{Channels: 3, Priority: microtome.PrioritySampler}, NoAhead: !ahead})
 				if err != nil {
 					errs[i] = err
 					return
@@ -232,7 +241,7 @@ func (r *deviceRun) trials(ctx context.Context, d microtome.Device, row DeviceRo
 		}
 		runtime.GC()
 		start := time.Now()
-		err = asked(ctx, rd, list, batch, callers)
+		err = asked(ctx, rd, list, batch, callers, row.ahead)
 		took := time.Since(start)
 		if err = errors.Join(err, rd.Close()); err != nil {
 			return fmt.Errorf("%s: %w", row.Task, err)
@@ -256,7 +265,7 @@ func (r *deviceRun) sweep(ctx context.Context, s DeviceSettings) error {
 		return err
 	}
 	r.report.Device = d.Stats().Name + ", " + d.Stats().Decoder
-	for _, c := range [][2]int{{64, 4}, {144, 4}, {576, 1}} {
+	for _, c := range [][2]int{{64, 9}, {32, 18}, {144, 4}, {576, 1}} {
 		row := DeviceRow{Task: fmt.Sprintf("grid, cold, batches of %d by %d callers", c[0], c[1]), Settings: s.String()}
 		if err := r.trials(ctx, d, row, r.grid, c[0], c[1]); err != nil {
 			return errors.Join(err, d.Close())
@@ -286,7 +295,12 @@ func (r *deviceRun) rest(ctx context.Context) error {
 // single asks for one patch after the other.
 func (r *deviceRun) single(ctx context.Context, d microtome.Device, s DeviceSettings) error {
 	r.say("one patch a call")
-	return r.trials(ctx, d, DeviceRow{Task: "grid, cold, one patch a call, one caller", Settings: s.String()}, r.grid, 1, 1)
+	row := DeviceRow{Task: "grid, cold, one patch a call, one caller, nothing read ahead", Settings: s.String()}
+	if err := r.trials(ctx, d, row, r.grid, 1, 1); err != nil {
+		return err
+	}
+	row.Task, row.ahead = "grid, cold, one patch a call, one caller, reading ahead", true
+	return r.trials(ctx, d, row, r.grid, 1, 1)
 }
 
 // warm asks for patches whose tiles are in the arena.
@@ -296,7 +310,7 @@ func (r *deviceRun) warm(ctx context.Context, d microtome.Device, s DeviceSettin
 	if err != nil {
 		return err
 	}
-	if err := asked(ctx, rd, r.grid, 64, 4); err != nil {
+	if err := asked(ctx, rd, r.grid, 64, 4, false); err != nil {
 		return errors.Join(err, rd.Close())
 	}
 	rng := rand.New(rand.NewPCG(r.o.Protocol.Seed, 3))
@@ -308,7 +322,7 @@ func (r *deviceRun) warm(ctx context.Context, d microtome.Device, s DeviceSettin
 		row := DeviceRow{Task: fmt.Sprintf("grid, warm, batches of 256 by %d callers", callers), Settings: s.String(), Unit: "patches"}
 		for range r.o.Protocol.Trials {
 			start := time.Now()
-			if err := asked(ctx, rd, list, 256, callers); err != nil {
+			if err := asked(ctx, rd, list, 256, callers, false); err != nil {
 				return errors.Join(err, rd.Close())
 			}
 			row.Rates = append(row.Rates, float64(len(list))/time.Since(start).Seconds())

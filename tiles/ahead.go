@@ -80,10 +80,14 @@ func (a *ahead) begin() (end func()) {
 	return func() { a.busy.Add(-1) }
 }
 
-// saw notes a region that is about to be made, and loads ahead.
-func (a *ahead) saw(g *regionPlan) {
+// saw notes a region that is about to be made, and loads ahead: to the device d,
+// or, when that is nil, to the CPU's cache.
+func (a *ahead) saw(g *regionPlan, d *device) {
 	q := &g.req
 	c := a.r.patches
+	if d != nil {
+		c = d.kept
+	}
 	if a.workers < 2 || area(q.source(0, q.h)) > aheadPixels || a.r.tileBytes(q.p) > c.Largest() {
 		return
 	}
@@ -98,7 +102,7 @@ func (a *ahead) saw(g *regionPlan) {
 		if src.Empty() {
 			return
 		}
-		a.send(&next, src)
+		a.send(&next, src, d)
 	}
 }
 
@@ -177,13 +181,17 @@ func (s *stream) mayTurn(at image.Point) bool {
 }
 
 // send loads the tiles under a request, in the background.
-func (a *ahead) send(q *request, src image.Rectangle) {
+func (a *ahead) send(q *request, src image.Rectangle, d *device) {
 	release := hold(q.p.slide)
 	a.loading.Add(1)
 	a.sent.Add(1)
 	a.all.Go(func() {
 		defer release()
 		defer a.loading.Add(-1)
+		if d != nil {
+			d.warm(a.ctx, a.r, q)
+			return
+		}
 		l := &lay{p: q.p, src: src, warm: true}
 		a.r.lay(a.ctx, []*lay{l}, access{priority: microtome.PrioritySampler, cache: a.r.patches})
 	})

@@ -37,6 +37,8 @@ type DeviceOptions struct {
 	Type   microtome.DataType
 	LUT    *[3][256]uint32 // see microtome.DeviceBatch
 	Host   bool            // the array is wanted in host memory
+	// NoAhead leaves a caller that scans patch by patch without tiles loaded ahead.
+	NoAhead bool
 }
 
 // DevicePatches makes patches of one size as one array in a device's memory, in
@@ -54,6 +56,10 @@ func (r *Reader) DevicePatches(ctx context.Context, items []Patch, o DeviceOptio
 	}
 	b := &batch{r: r, items: make([]patch, len(items)), channels: o.Channels, priority: o.Priority}
 	b.plan(items)
+	if len(items) == 1 && b.items[0].err == nil && !o.NoAhead {
+		defer r.ahead.begin()()
+		r.ahead.saw(b.items[0].plan, d)
+	}
 	a, err := d.make(ctx, b, o)
 	if err != nil {
 		return nil, nil, 0, err
@@ -63,6 +69,18 @@ func (r *Reader) DevicePatches(ctx context.Context, items []Patch, o DeviceOptio
 		results[i] = b.items[i].deviceResult(d, b.channels)
 	}
 	return a, results, b.channels, nil
+}
+
+// warm loads the tiles under a request, for whoever asks for it next.
+func (d *device) warm(ctx context.Context, r *Reader, q *request) {
+	b := &batch{r: r, items: []patch{{plan: &regionPlan{req: *q}}}, channels: q.p.channels(), priority: microtome.PrioritySampler}
+	g := newDeviceGather(d, b)
+	defer g.release()
+	if d.room.Take(ctx, g.bytes) != nil {
+		return
+	}
+	defer d.room.Give(g.bytes)
+	_ = g.load(ctx) // whoever asks will see why
 }
 
 // deviceResult tells how an item was made.
@@ -211,10 +229,17 @@ func (b *batch) onDevice(ctx context.Context) int {
 	if first == nil || first.w*first.h*b.channels > maxDeviceAnswer {
 		return 0
 	}
-	some := max(1, maxDeviceAnswer/(first.w*first.h*b.channels))
-	for i := 0; i < len(b.items); i += some {
-		if !b.part(ctx, d, i, min(i+some, len(b.items))) {
-			return i
+	each := int64(first.w * first.h * b.channels)
+	for i := 0; i < len(b.items); {
+		from, bytes := i, int64(0)
+		for ; i < len(b.items) && (i == from || bytes < maxDeviceAnswer); i++ {
+			bytes += each
+			if p := &b.items[i]; p.err == nil {
+				bytes += 3 * p.plan.req.bandCost() // the source, and its lines of two bytes
+			}
+		}
+		if !b.part(ctx, d, from, i) {
+			return from
 		}
 	}
 	return len(b.items)

@@ -236,7 +236,7 @@ func (l *deviceLoad) land(px microtome.Pixels, err error) {
 	}
 }
 
-// lend reads the tiles of one picture's or several and has the device decode them.
+// lend reads tiles and has the device decode them.
 // Every loan is fulfilled.
 func (g *deviceGather) lend(ctx context.Context, loans []*cache.Loan[tileKey, microtome.Pixels], lent []int, coming *sync.WaitGroup) {
 	if len(lent) == 0 {
@@ -244,38 +244,52 @@ func (g *deviceGather) lend(ctx context.Context, loans []*cache.Loan[tileKey, mi
 	}
 	var tiles [maxGroup]microtome.TileResult
 	g.read(ctx, lent, tiles[:len(lent)])
-	jobs := make([]microtome.Job, len(lent))
+	jobs := make([]microtome.Job, 0, len(lent))
+	done := make([]func(microtome.Pixels, error), 0, len(lent))
 	for k, i := range lent {
 		l := &g.loads[i]
-		done := func(px microtome.Pixels, err error) {
+		land := func(px microtome.Pixels, err error) {
 			if err != nil {
 				err = l.p.at(l.col, l.row, err)
 			}
 			px, err = loans[k].Fulfil(px, err)
 			l.land(px, err)
-			coming.Done()
 		}
-		coming.Add(1)
-		tile, err := tiles[k].Tile, tiles[k].Err
-		if errors.Is(err, microtome.ErrEmptyTile) && l.p.inherits() {
-			tile, err = l.painted(loans[k].Context(), g.b.priority)
-		}
-		if err == nil && (tile.VisibleWidth <= 0 || tile.VisibleHeight <= 0) {
-			err = fmt.Errorf("nothing of it is visible: %w", microtome.ErrCorrupt)
-		}
-		if err == nil {
-			want := l.p.cell(l.col, l.row).Size()
-			if tile.VisibleWidth < want.X || tile.VisibleHeight < want.Y {
-				err = fmt.Errorf("%dx%d of %dx%d: %w", tile.VisibleWidth, tile.VisibleHeight, want.X, want.Y, microtome.ErrCorrupt)
-			}
-		}
-		if err != nil {
-			done(nil, err)
+		if !loans[k].Wanted() {
+			land(nil, context.Canceled)
 			continue
 		}
-		jobs[k] = microtome.Job{Tile: tile, Priority: g.b.priority}
-		g.d.Load(loans[k].Context(), jobs[k:k+1], func(_ int, r microtome.Result) { done(r.Pixels, r.Err) })
+		tile, err := g.tile(ctx, l, tiles[k])
+		if err != nil {
+			land(nil, err)
+			continue
+		}
+		jobs = append(jobs, microtome.Job{Tile: tile, Priority: g.b.priority})
+		done = append(done, land)
 	}
+	coming.Add(len(jobs))
+	// What is read for one may be waited for by others: it is decoded.
+	g.d.Load(context.WithoutCancel(ctx), jobs, func(k int, r microtome.Result) {
+		done[k](r.Pixels, r.Err)
+		coming.Done()
+	})
+}
+
+// tile is what is to be decoded for a load.
+func (g *deviceGather) tile(ctx context.Context, l *deviceLoad, t microtome.TileResult) (microtome.Tile, error) {
+	if errors.Is(t.Err, microtome.ErrEmptyTile) && l.p.inherits() {
+		return l.painted(ctx, g.b.priority)
+	}
+	if t.Err != nil {
+		return t.Tile, t.Err
+	}
+	if t.Tile.VisibleWidth <= 0 || t.Tile.VisibleHeight <= 0 {
+		return t.Tile, fmt.Errorf("nothing of it is visible: %w", microtome.ErrCorrupt)
+	}
+	if want := l.p.cell(l.col, l.row).Size(); t.Tile.VisibleWidth < want.X || t.Tile.VisibleHeight < want.Y {
+		return t.Tile, fmt.Errorf("%dx%d of %dx%d: %w", t.Tile.VisibleWidth, t.Tile.VisibleHeight, want.X, want.Y, microtome.ErrCorrupt)
+	}
+	return t.Tile, nil
 }
 
 // read fetches the bytes of tiles, those of one slide together.

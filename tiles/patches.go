@@ -133,7 +133,7 @@ const maxMaking = 64 << 20
 func (b *batch) make(ctx context.Context) error {
 	defer b.r.ahead.begin()()
 	if len(b.items) == 1 && b.items[0].err == nil {
-		b.r.ahead.saw(b.items[0].plan)
+		b.r.ahead.saw(b.items[0].plan, nil)
 	}
 	for i := b.onDevice(ctx); i < len(b.items); {
 		from, making := i, int64(0)

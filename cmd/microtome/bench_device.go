@@ -93,7 +93,7 @@ func (f *benchFlags) deviceOpener(ctx context.Context, d device, cpu microtome.D
 	}
 	return func(s bench.DeviceSettings) gpu.Options {
 		o := gpu.Options{Vendor: d.kind, Index: index, Libraries: f.libraries, CPU: cpu, Worker: worker, Arena: infos[index].Free / 4,
-			Ring: 1 << 30, Lanes: s.Lanes, Batch: s.Batch, Unchecked: s.Unchecked, Beside: -1, Sample: -1}
+			Ring: 1 << 30, Lanes: s.Lanes, Batch: s.Batch, Unchecked: s.Unchecked, Blocking: s.Blocking, Beside: -1, Sample: -1}
 		if s.Beside {
 			o.Beside = 0
 		}
@@ -104,7 +104,7 @@ func (f *benchFlags) deviceOpener(ctx context.Context, d device, cpu microtome.D
 	}, nil
 }
 
-// sweep reads --sweep: settings such as "4x32", "4x32+beside+unchecked+inprocess".
+// sweep reads --sweep: settings such as "4x32", "4x32+beside+blocking".
 func (f *benchFlags) sweep() ([]bench.DeviceSettings, error) {
 	var out []bench.DeviceSettings
 	for _, text := range strings.Split(f.settings, ",") {
@@ -123,10 +123,12 @@ func (f *benchFlags) sweep() ([]bench.DeviceSettings, error) {
 				s.Beside = true
 			case "unchecked":
 				s.Unchecked = true
+			case "blocking":
+				s.Blocking = true
 			case "inprocess":
 				s.InProcess = true
 			default:
-				return nil, usagef("--sweep %s: %s is not beside, unchecked or inprocess", text, p)
+				return nil, usagef("--sweep %s: %s is not beside, unchecked, blocking or inprocess", text, p)
 			}
 		}
 		out = append(out, s)

@@ -71,7 +71,7 @@ func (s *session) bareMessage(o *Options, tiles []microtome.Tile, from int) (int
 		if !ok {
 			return 0, errNoRing
 		}
-		c.Append(s.ring[at:at:int(at)+n])
+		c.Append(s.ring[at : at : int(at)+n])
 		b.Tiles = append(b.Tiles, wire.Tile{Src: uint64(at), SrcLen: uint32(n - canon.Slack), W: uint16(c.Width), H: uint16(c.Height),
 			CSS: uint8(c.Sampling), Channels: uint8(channelsOf(t.Color))})
 	}

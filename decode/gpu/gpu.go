@@ -49,8 +49,8 @@ type Options struct {
 	// Wait bounds how long a tile waits for others to be decoded with, while the
 	// device is at work.
 	Wait time.Duration
-	// Beside lets callers' cores decode when so many batches a lane wait already;
-	// negative: never.
+	// Beside lets callers' cores decode when so many batches a lane wait already,
+	// beside those that lanes have; negative: never.
 	Beside int
 	// Unchecked leaves out the walk over every stream.
 	Unchecked bool
@@ -62,6 +62,8 @@ type Options struct {
 	// Spin is how many microseconds the two sides look for each other's answer
 	// before they sleep.
 	Spin int
+	// Blocking has the worker's threads sleep while they wait for the device.
+	Blocking bool
 }
 
 func (o *Options) fill() {
@@ -71,8 +73,8 @@ func (o *Options) fill() {
 		}
 	}
 	set(&o.Lanes, 4)
-	set(&o.Batch, 32)
-	set(&o.Beside, 2)
+	set(&o.Batch, 16)
+	set(&o.Beside, 1)
 	set(&o.Sample, 1000)
 	set(&o.Spin, 50)
 	if o.Arena <= 0 {
@@ -89,8 +91,12 @@ func (o *Options) fill() {
 	}
 }
 
-// copyLanes only lay tiles together and copy.
-const copyLanes = 2
+const (
+	// copyLanes only lay tiles together and copy.
+	copyLanes = 2
+	// lanesAhead is how many batches a lane is given before it has answered.
+	lanesAhead = 2
+)
 
 // Engine is one device. It implements microtome.Device.
 type Engine struct {
@@ -275,7 +281,10 @@ func (e *Engine) start() (*session, error) {
 	}
 	e.count.starts.Add(1)
 	for i := range e.o.Lanes {
-		e.all.Go(func() { e.decodeLane(s, i) })
+		// While a lane decodes one batch the next lies before it.
+		for range lanesAhead {
+			e.all.Go(func() { e.decodeLane(s, i) })
+		}
 	}
 	for range copyLanes {
 		e.all.Go(func() { e.stageLane(s) })

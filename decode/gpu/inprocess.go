@@ -4,6 +4,7 @@ package gpu
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/microtome/microtome/decode/gpu/native"
 	"github.com/microtome/microtome/decode/gpu/wire"
@@ -11,7 +12,10 @@ import (
 
 // local executes messages in this process: a crash of a vendor's library ends
 // it. For tests, and to measure what the child costs.
-type local struct{ d *native.Device }
+type local struct {
+	d     *native.Device
+	lanes []sync.Mutex
+}
 
 func inProcess(o *Options, ring []byte) (transport, native.Info, error) {
 	info, err := deviceOf(o)
@@ -22,7 +26,7 @@ func inProcess(o *Options, ring []byte) (transport, native.Info, error) {
 	if err != nil {
 		return nil, info, err
 	}
-	return &local{d}, info, nil
+	return &local{d: d, lanes: make([]sync.Mutex, o.Lanes+copyLanes)}, info, nil
 }
 
 // deviceOf describes the device that the options name, and refuses one that has
@@ -45,11 +49,13 @@ func deviceOf(o *Options) (native.Info, error) {
 func nativeOptions(o *Options, ring []byte) native.Options {
 	return native.Options{
 		Vendor: o.Vendor, Libraries: o.Libraries, Index: o.Index,
-		Lanes: o.Lanes, CopyLanes: copyLanes, Batch: o.Batch, Arena: o.Arena, Ring: ring,
+		Lanes: o.Lanes, CopyLanes: copyLanes, Batch: o.Batch, Arena: o.Arena, Ring: ring, Blocking: o.Blocking,
 	}
 }
 
 func (l *local) do(lane int, at int64) (int, error) {
+	l.lanes[lane].Lock()
+	defer l.lanes[lane].Unlock()
 	rc := l.d.Run(lane, uint64(at))
 	return rc, fatal(rc)
 }

@@ -28,52 +28,35 @@ type loading struct {
 	then  func(microtome.Result)
 }
 
-// Load implements microtome.Device.
-func (e *Engine) Load(ctx context.Context, jobs []microtome.Job, then func(i int, r microtome.Result)) {
-	s := e.session.Load()
-	for i := range jobs {
-		done := func(r microtome.Result) { then(i, r) }
-		if s == nil {
-			done(microtome.Result{Err: microtome.ErrDeviceLost})
-			continue
-		}
-		e.load(ctx, s, &jobs[i], done)
-	}
-}
-
-func (e *Engine) load(ctx context.Context, s *session, j *microtome.Job, done func(microtome.Result)) {
+// prepare does the CPU's part of a load. It returns nil when the tile is dealt
+// with: it goes another way, or failed.
+func (e *Engine) prepare(ctx context.Context, s *session, j *microtome.Job, done func(microtome.Result)) *loading {
 	if err := ctx.Err(); err != nil {
 		done(microtome.Result{Err: err})
-		return
+		return nil
 	}
 	t := &j.Tile
 	if e.o.Beside > 0 && e.queue.full() {
 		e.byCPU(ctx, s, j, "", done)
-		return
+		return nil
 	}
 	var stream canon.Stream
 	if err := e.eligible(t, &stream); err != nil {
 		e.byCPU(ctx, s, j, err.Error(), done)
-		return
+		return nil
 	}
 	at, err := e.room(ctx, s, int64(stream.Width)*int64(stream.Height)*int64(channelsOf(t.Color)))
 	if err != nil {
 		done(microtome.Result{Err: err})
-		return
+		return nil
 	}
 	l := &loading{s: s, ctx: ctx, job: j, px: newPixels(s, at, t), css: stream.Sampling, color: colorOf(t.Color), then: done}
 	if err := l.place(&stream); err != nil {
 		l.px.Release()
 		e.byCPU(ctx, s, j, "the ring is full", done)
-		return
+		return nil
 	}
-	if !e.queue.put(l) {
-		e.lose(l, errClosed)
-		return
-	}
-	if s.over() {
-		e.flush()
-	}
+	return l
 }
 
 // eligible says why the device can't have a tile.

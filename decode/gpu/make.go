@@ -20,6 +20,7 @@ type maker struct {
 	size int   // bytes of a sample
 	at   int64 // of the answer
 	temp []int64
+	need int64 // of the arena's end, while it is made
 }
 
 // Make implements microtome.Device.
@@ -32,6 +33,9 @@ func (e *Engine) Make(ctx context.Context, b *microtome.DeviceBatch) (microtome.
 	a, err := m.make(ctx)
 	for _, at := range m.temp {
 		s.arrays.put(at)
+	}
+	if m.need > 0 {
+		s.makers.Release(m.need)
 	}
 	if err != nil {
 		s.drop()
@@ -60,9 +64,25 @@ func (m *maker) make(ctx context.Context) (*array, error) {
 	if b.Width <= 0 || b.Height <= 0 || b.Channels != 1 && b.Channels != 3 || total == 0 || b.LUT == nil && m.size > 1 {
 		return nil, fmt.Errorf("a batch of %d times %dx%dx%d: %w", len(b.Patches), b.Width, b.Height, b.Channels, microtome.ErrMalformed)
 	}
-	if total > m.e.o.Arena/(2*arrayShare) || b.Host && total > m.e.o.Ring/4 {
+	if b.Host && total > m.e.o.Ring/4 {
 		return nil, fmt.Errorf("a batch of %d bytes: %w", total, microtome.ErrLimit)
 	}
+	// All that the batch needs at once, before it takes the first piece: two that
+	// wait for each other's would wait for ever.
+	need := slotSize(total)
+	for i := range b.Patches {
+		if f := b.Patches[i].Filter; f != nil {
+			source, line := m.scratch(f)
+			need += slotSize(source) + slotSize(line)
+		}
+	}
+	if need > m.s.making {
+		return nil, fmt.Errorf("a batch that takes %d bytes: %w", need, microtome.ErrLimit)
+	}
+	if err := m.s.makers.Acquire(ctx, need); err != nil {
+		return nil, err
+	}
+	m.need = need
 	m.words()
 	at, err := m.e.arrayRoom(ctx, m.s, total)
 	if err != nil {
@@ -120,13 +140,9 @@ func (m *maker) patches(ctx context.Context, each int64) error {
 // filtered lays the source of a patch on a piece of the arena, and filters it.
 func (m *maker) filtered(ctx context.Context, p *microtome.DevicePatch, out wire.Out) error {
 	f := p.Filter
-	bytes := int64(f.Width) * int64(f.Height) * int64(f.Channels)
-	line := 2 * int64(f.Height) * int64(m.b.Width) * int64(f.Channels)
+	bytes, line := m.scratch(f)
 	var at [2]int64
 	for i, n := range [2]int64{bytes, line} {
-		if n > m.e.o.Arena/(4*arrayShare) {
-			return fmt.Errorf("a patch that is filtered from %d bytes: %w", bytes, microtome.ErrLimit)
-		}
 		var err error
 		if at[i], err = m.e.arrayRoom(ctx, m.s, n); err != nil {
 			return err
@@ -144,6 +160,12 @@ func (m *maker) filtered(ctx context.Context, p *microtome.DevicePatch, out wire
 	to := uint32(len(m.msg.Outs) - 1)
 	m.msg.Scales = append(m.msg.Scales, wire.Scale{From: to - 1, To: to, Across: m.taps(f.Across), Down: m.taps(f.Down), Line: uint64(at[1])})
 	return m.pieces(p, to-1)
+}
+
+// scratch is what a filter's source and its lines take.
+func (m *maker) scratch(f *microtome.DeviceFilter) (source, line int64) {
+	rows := int64(f.Height) * int64(f.Channels)
+	return rows * int64(f.Width), 2 * rows * int64(m.b.Width)
 }
 
 // taps enters the weights of an axis.

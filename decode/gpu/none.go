@@ -24,6 +24,7 @@ type Options struct {
 	Wait         time.Duration
 	Beside       int
 	Unchecked    bool
+	Blocking     bool
 	Sample       int
 	Timeout      time.Duration
 	Spin         int

@@ -8,8 +8,8 @@ import (
 )
 
 // queue gathers the tiles that wait for the decoder, of all callers. Lanes take
-// them in batches: at once when no lane is at work, else when a batch is full or
-// its oldest tile has waited long enough.
+// them in batches: at once when no lane is at work or nobody prepares more, else
+// when a batch is full or its oldest tile has waited long enough.
 type queue struct {
 	batch, long int // long: so many may wait before callers do
 	wait        time.Duration
@@ -18,7 +18,8 @@ type queue struct {
 	more   *sync.Cond // tiles came, or the queue was closed
 	less   *sync.Cond // tiles were taken
 	items  []*loading
-	busy   int // lanes at work
+	busy   int // batches that lanes have
+	coming int // callers that are about to put more
 	closed bool
 }
 
@@ -35,6 +36,19 @@ func (q *queue) len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.items)
+}
+
+// begin says that a caller prepares tiles, end that it has put all of them.
+func (q *queue) begin() {
+	q.mu.Lock()
+	q.coming++
+	q.mu.Unlock()
+}
+
+func (q *queue) end() {
+	q.mu.Lock()
+	q.coming--
+	q.mu.Unlock()
 }
 
 // full says that so many wait that a core may as well decode.
@@ -78,11 +92,11 @@ func (q *queue) take(buf []*loading, stop <-chan struct{}) []*loading {
 		if q.closed || isClosed(stop) {
 			return nil
 		}
-		if len(q.items) >= q.batch || q.busy == 0 || time.Since(q.items[0].since) >= q.wait {
+		if len(q.items) >= q.batch || q.busy == 0 || q.coming == 0 || time.Since(q.items[0].since) >= q.wait {
 			break
 		}
 		q.mu.Unlock()
-		time.Sleep(q.wait / 8)
+		time.Sleep(q.wait / 16)
 		q.mu.Lock()
 	}
 	n := min(len(q.items), q.batch)

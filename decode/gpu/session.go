@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/sys/unix"
 
 	"github.com/microtome/microtome/decode/gpu/native"
@@ -24,6 +25,8 @@ type session struct {
 	// arrays is the end of the arena, where what is made lies: its pieces are
 	// large and do not stay, so that tiles must not lie among them.
 	arrays *slots
+	making int64 // how much of it batches in the making may take; kept arrays have the rest
+	makers *semaphore.Weighted
 	ring   []byte // mapped by both sides
 	rings  *slots
 	run    transport
@@ -78,6 +81,8 @@ func newSession(e *Engine) (*session, error) {
 		ring:   ring, rings: newSlots(0, o.Ring, slabBytes),
 		copiers: make(chan int, copyLanes), stage: make(chan *staged, 256), gone: make(chan struct{}),
 	}
+	s.making = (o.Arena - tileBytes(o.Arena)) / 2
+	s.makers = semaphore.NewWeighted(s.making)
 	s.refs.Store(1)
 	if len(o.Worker) == 0 {
 		s.run, s.info, err = inProcess(o, ring)

@@ -30,6 +30,7 @@ type order struct {
 	Lanes, CopyLanes, Batch int
 	Arena, Ring             int64
 	Spin                    int
+	Blocking                bool
 	Probe                   bool // list the devices, and end
 }
 
@@ -109,7 +110,7 @@ func Probe(ctx context.Context, worker, env []string, vendor, libraries string) 
 }
 
 func open(o *order) (*native.Device, native.Info, error) {
-	opts := Options{Vendor: o.Vendor, Libraries: o.Libraries, Index: o.Index, Lanes: o.Lanes, Batch: o.Batch, Arena: o.Arena}
+	opts := Options{Vendor: o.Vendor, Libraries: o.Libraries, Index: o.Index, Lanes: o.Lanes, Batch: o.Batch, Arena: o.Arena, Blocking: o.Blocking}
 	info, err := deviceOf(&opts)
 	if err != nil {
 		return nil, info, err
@@ -125,13 +126,21 @@ func open(o *order) (*native.Device, native.Info, error) {
 // child is the transport to a worker.
 type child struct {
 	cmd     *exec.Cmd
-	lanes   []int // sockets
+	lanes   []childLane
 	timeout time.Duration
 	spin    time.Duration
 	once    sync.Once
 	using   sync.WaitGroup
 	mu      sync.Mutex
 	closed  bool
+}
+
+// childLane is a lane's socket. Its worker answers messages in the order in which
+// they come: whoever sends one waits until those before it have their answers.
+type childLane struct {
+	fd   int
+	mu   sync.Mutex
+	last chan struct{} // closed when the message sent last has its answer
 }
 
 const startTimeout = 60 * time.Second
@@ -142,7 +151,10 @@ func startWorker(o *Options, ring int) (transport, native.Info, error) {
 	if err != nil {
 		return nil, native.Info{}, err
 	}
-	c.lanes = ours
+	c.lanes = make([]childLane, len(ours))
+	for i, fd := range ours {
+		c.lanes[i].fd = fd
+	}
 	var files []*os.File
 	defer func() {
 		for _, f := range files {
@@ -200,7 +212,7 @@ func (c *child) greet(o *Options) (native.Info, error) {
 	}
 	err = json.NewEncoder(in).Encode(order{
 		Vendor: o.Vendor, Libraries: o.Libraries, Index: o.Index, Lanes: o.Lanes, CopyLanes: copyLanes,
-		Batch: o.Batch, Arena: o.Arena, Ring: o.Ring, Spin: o.Spin,
+		Batch: o.Batch, Arena: o.Arena, Ring: o.Ring, Spin: o.Spin, Blocking: o.Blocking,
 	})
 	hello := greeting{}
 	watch := time.AfterFunc(startTimeout, func() { _ = c.cmd.Process.Kill() })
@@ -249,13 +261,23 @@ func (c *child) do(lane int, at int64) (int, error) {
 	c.using.Add(1)
 	c.mu.Unlock()
 	defer c.using.Done()
-	fd := c.lanes[lane]
+	l := &c.lanes[lane]
 	var b [8]byte
 	binary.NativeEndian.PutUint64(b[:], uint64(at))
-	if _, err := unix.SendmsgN(fd, b[:], nil, nil, unix.MSG_NOSIGNAL); err != nil {
+	mine := make(chan struct{})
+	l.mu.Lock()
+	before := l.last
+	l.last = mine
+	_, err := unix.SendmsgN(l.fd, b[:], nil, nil, unix.MSG_NOSIGNAL)
+	l.mu.Unlock()
+	defer close(mine)
+	if before != nil {
+		<-before
+	}
+	if err != nil {
 		return 0, fmt.Errorf("the worker is gone: %w", err)
 	}
-	n, err := c.receive(fd, b[:])
+	n, err := c.receive(l.fd, b[:])
 	switch {
 	case errors.Is(err, unix.EAGAIN):
 		_ = c.cmd.Process.Kill()
@@ -301,7 +323,9 @@ func (c *child) close() {
 		}
 		go func() {
 			c.using.Wait()
-			closeAll(c.lanes)
+			for i := range c.lanes {
+				_ = unix.Close(c.lanes[i].fd)
+			}
 		}()
 	})
 }

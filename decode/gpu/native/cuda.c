@@ -30,6 +30,7 @@ enum {
   CU_ATTR_MINOR = 76,
   CU_STREAM_NON_BLOCKING = 1,
   CU_HOST_REGISTER_PORTABLE = 1,
+  CU_CTX_SCHED_BLOCKING_SYNC = 4,
 };
 
 // nvJPEG.
@@ -55,6 +56,7 @@ enum {
   X(cuDeviceTotalMem_v2, (size_t *, CUdevice))                                 \
   X(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice))                         \
   X(cuDevicePrimaryCtxRelease_v2, (CUdevice))                                  \
+  X(cuDevicePrimaryCtxSetFlags_v2, (CUdevice, unsigned))                       \
   X(cuCtxSetCurrent, (CUcontext))                                              \
   X(cuMemGetInfo_v2, (size_t *, size_t *))                                     \
   X(cuMemAlloc_v2, (CUdeviceptr *, size_t))                                    \
@@ -229,14 +231,16 @@ static int nv_info(int index, mt_gpu_info *i) {
   return MT_GPU_OK;
 }
 
-static int nv_open(int index, mt_gpu **out) {
+static int nv_open(int index, int blocking, mt_gpu **out) {
   mt_gpu *g = calloc(1, sizeof *g);
   if (!g) return MT_GPU_MEMORY;
   if (p_cuDeviceGet(&g->device, index)) {
     free(g);
     return MT_GPU_NONE;
   }
-  int rc = kind(g, p_cuDevicePrimaryCtxRetain(&g->context, g->device));
+  int rc = MT_GPU_OK;
+  if (blocking) rc = kind(g, p_cuDevicePrimaryCtxSetFlags_v2(g->device, CU_CTX_SCHED_BLOCKING_SYNC));
+  if (!rc) rc = kind(g, p_cuDevicePrimaryCtxRetain(&g->context, g->device));
   if (rc) {
     free(g);
     return rc;

@@ -76,7 +76,7 @@ int mt_engine_open(const mt_vendor *v, const mt_options *o, mt_engine **out, cha
   int rc = v->load(o->libraries, why, n);
   if (rc) goto failed;
   step = "open the device";
-  if ((rc = v->open(o->index, &e->gpu))) goto failed;
+  if ((rc = v->open(o->index, o->blocking, &e->gpu))) goto failed;
   step = "load the kernels";
   if ((rc = v->kernels(e->gpu, o->kernels, kernel_names, KERNELS, e->kernels))) goto failed;
   step = "allocate the arena";

@@ -15,6 +15,7 @@ typedef struct {
   int lanes;              // that decode; further ones only copy and lay
   int copy_lanes;
   int batch;              // tiles a decoder call
+  int blocking;           // see mt_vendor.open
   uint64_t arena;         // bytes of device memory
   void *ring;             // host memory that messages and streams lie in
   uint64_t ring_bytes;

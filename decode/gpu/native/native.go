@@ -112,6 +112,7 @@ type Options struct {
 	// copy and lay.
 	Lanes, CopyLanes, Batch int
 	Arena                   int64  // bytes of device memory
+	Blocking                bool   // threads sleep while they wait for the device
 	Ring                    []byte // mapped memory, which must outlive the device
 }
 
@@ -134,6 +135,9 @@ func Open(o Options) (*Device, error) {
 		libraries: dir, kernels: unsafe.Pointer(d.kernels), index: C.int(o.Index),
 		lanes: C.int(o.Lanes), copy_lanes: C.int(o.CopyLanes), batch: C.int(o.Batch), arena: C.uint64_t(o.Arena),
 		ring: unsafe.Pointer(unsafe.SliceData(o.Ring)), ring_bytes: C.uint64_t(len(o.Ring)),
+	}
+	if o.Blocking {
+		opt.blocking = 1
 	}
 	var why [256]C.char
 	if rc := C.mt_engine_open(v, &opt, &d.e, &why[0], C.size_t(len(why))); rc != 0 {

@@ -56,7 +56,9 @@ typedef struct {
   int (*load)(const char *dir, char *why, size_t why_len);
   int (*count)(int *n);
   int (*info)(int index, mt_gpu_info *info);
-  int (*open)(int index, mt_gpu **gpu);
+  // open's blocking has threads sleep while they wait for the device: slower
+  // answers, and idle cores.
+  int (*open)(int index, int blocking, mt_gpu **gpu);
   void (*close)(mt_gpu *gpu);
   int (*last_code)(mt_gpu *gpu);
 

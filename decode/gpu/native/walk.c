@@ -7,7 +7,7 @@
 
 // A code of up to FAST bits is found in one look-up: its length, its run and the
 // size of its extra bits.
-enum { FAST = 10, KEPT = 8, MAX_BLOCK_BYTES = 64 * 4 + 16 };
+enum { FAST = 10, PAIR = 11, KEPT = 8, MAX_BLOCK_BYTES = 64 * 4 + 16 };
 
 typedef struct {
   uint8_t bits[16], values[256];
@@ -17,6 +17,12 @@ typedef struct {
   struct {
     uint8_t len, total, go, size; // go: how far in the block; 0: the block ends
   } fast[1 << FAST];
+  // Of an AC table: one symbol or two that the next PAIR bits begin with. total and
+  // go are theirs together, weight is the sum of 2^size of those that have a value.
+  struct {
+    uint8_t total, go, end, pad; // end: the last of them ends the block
+    uint32_t weight;
+  } pair[1 << PAIR];
   uint32_t limit[18]; // codes of l bits are below, left-aligned to 16
   int32_t offset[17];
 } table;
@@ -64,6 +70,26 @@ static void make(table *t, const uint8_t *h, uint32_t n, int dc) {
   t->limit[17] = UINT32_MAX;
 }
 
+// make_pairs joins symbols that lie within PAIR bits, the extra bits of the last
+// perhaps beyond.
+static void make_pairs(table *t) {
+  for (uint32_t i = 0; i < 1 << PAIR; i++) {
+    uint32_t a = i >> (PAIR - FAST);
+    t->pair[i].total = t->fast[a].total;
+    t->pair[i].go = t->fast[a].go;
+    t->pair[i].end = t->fast[a].go == 0;
+    t->pair[i].weight = t->fast[a].size ? 1u << t->fast[a].size : 0;
+    int used = t->fast[a].total;
+    if (used == 0 || t->fast[a].go == 0 || used >= PAIR) continue;
+    uint32_t rest = i << used & ((1 << PAIR) - 1), b = rest >> (PAIR - FAST);
+    if (t->fast[b].len == 0 || t->fast[b].len > PAIR - used) continue;
+    t->pair[i].total += t->fast[b].total;
+    t->pair[i].go += t->fast[b].go;
+    t->pair[i].end = t->fast[b].go == 0;
+    t->pair[i].weight += t->fast[b].size ? 1u << t->fast[b].size : 0;
+  }
+}
+
 static table *find(const uint8_t *h, uint32_t n, int dc) {
   table *oldest = &kept[0];
   for (int i = 0; i < KEPT; i++) {
@@ -76,6 +102,7 @@ static table *find(const uint8_t *h, uint32_t n, int dc) {
     if (t->used < oldest->used) oldest = t;
   }
   make(oldest, h, n, dc);
+  if (!dc && !oldest->bad) make_pairs(oldest);
   oldest->used = ++uses;
   return oldest;
 }
@@ -115,7 +142,8 @@ static inline int extend(uint32_t v, int n) {
 typedef struct {
   const table *dc, *ac;
   uint32_t blocks, quant[64];
-  uint32_t most; // see bound
+  uint32_t coarsest; // of quant, but the first
+  uint32_t most;     // see bound
   int last;      // DC
 } component;
 
@@ -128,32 +156,35 @@ static uint32_t bound(const uint32_t *quant) {
   return 2 * (8 * 1024 + sum / 2) + quant[0];
 }
 
-static int block(reader *r, component *c) {
+// dc_of reads a block's DC difference; *sum begins with the coefficient.
+static inline int dc_of(reader *r, component *c, uint32_t *sum) {
   if (r->count < 32) refill(r);
-  uint32_t sum;
-  {
-    int len = c->dc->fast[r->bits >> (64 - FAST)].len, size = c->dc->fast[r->bits >> (64 - FAST)].size;
-    if (len == 0) {
-      int v = longer(c->dc, r->bits, &len);
-      if (v < 0) return MT_WALK_CODE;
-      size = v & 15;
-    }
-    r->bits <<= len;
-    int diff = size ? extend(r->bits >> (64 - size), size) : 0;
-    r->bits <<= size;
-    r->count -= len + size;
-    c->last += diff;
-    uint32_t dc = (uint32_t)abs(c->last);
-    if (dc > 2048) return MT_WALK_RANGE;
-    sum = dc * c->quant[0];
-    if (sum > 1024 + c->quant[0]) return MT_WALK_RANGE;
+  uint32_t i = r->bits >> (64 - FAST);
+  int len = c->dc->fast[i].len, size = c->dc->fast[i].size;
+  if (len == 0) {
+    int v = longer(c->dc, r->bits, &len);
+    if (v < 0) return MT_WALK_CODE;
+    size = v & 15;
   }
+  r->bits <<= len;
+  int diff = size ? extend(r->bits >> (64 - size), size) : 0;
+  r->bits <<= size;
+  r->count -= len + size;
+  c->last += diff;
+  uint32_t dc = (uint32_t)abs(c->last);
+  if (dc > 2048) return MT_WALK_RANGE;
+  *sum = dc * c->quant[0];
+  return *sum > 1024 + c->quant[0] ? MT_WALK_RANGE : MT_WALK_GOOD;
+}
+
+// exactly walks over a block's AC coefficients, each with its own quantizer.
+static int exactly(reader *r, const component *c, uint32_t sum) {
   const table *ac = c->ac;
   for (int k = 1; k < 64;) {
     if (r->count < 32) refill(r);
     uint32_t i = r->bits >> (64 - FAST);
     int total = ac->fast[i].total, go = ac->fast[i].go, size = ac->fast[i].size;
-    if (__builtin_expect(total == 0, 0)) {
+    if (total == 0) {
       int v = longer(ac, r->bits, &total);
       if (v < 0) return MT_WALK_CODE;
       size = v & 15;
@@ -165,9 +196,55 @@ static int block(reader *r, component *c) {
     if (go == 0) break;
     k += go;
     if (k > 64) return MT_WALK_CODE;
-    sum += (c->quant[k - 1] << size) - (size == 0 ? c->quant[k - 1] : 0);
+    if (size) sum += c->quant[k - 1] << size;
   }
   return sum > c->most ? MT_WALK_RANGE : MT_WALK_GOOD;
+}
+
+// block walks over a block, two symbols at a time where that goes: all quantizers
+// are taken for the coarsest, and a block that seems too large then is walked over
+// again.
+static int block(reader *r, component *c) {
+  uint32_t sum;
+  int rc = dc_of(r, c, &sum);
+  if (rc) return rc;
+  reader at = *r;
+  const table *ac = c->ac;
+  uint32_t weight = 0;
+  for (int k = 1; k < 64;) {
+    if (r->count < 40) refill(r); // two symbols take 11 + 26 bits at most
+    if (k < 48) { // one symbol goes 16 at most: the second is of this block too
+      uint32_t i = r->bits >> (64 - PAIR);
+      int total = ac->pair[i].total;
+      if (__builtin_expect(total != 0, 1)) {
+        r->bits <<= total;
+        r->count -= total;
+        weight += ac->pair[i].weight;
+        k += ac->pair[i].go;
+        if (k > 64) return MT_WALK_CODE;
+        if (ac->pair[i].end) break;
+        continue;
+      }
+    }
+    uint32_t i = r->bits >> (64 - FAST);
+    int total = ac->fast[i].total, go = ac->fast[i].go, size = ac->fast[i].size;
+    if (total == 0) {
+      int v = longer(ac, r->bits, &total);
+      if (v < 0) return MT_WALK_CODE;
+      size = v & 15;
+      go = v == 0 ? 0 : (v >> 4) + 1;
+      total += size;
+    }
+    r->bits <<= total;
+    r->count -= total;
+    if (go == 0) break;
+    k += go;
+    if (k > 64) return MT_WALK_CODE;
+    if (size) weight += 1u << size;
+  }
+  if (sum + weight * c->coarsest <= c->most) return MT_WALK_GOOD;
+  *r = at;
+  return exactly(r, c, sum);
 }
 
 // unstuff copies the bytes up to the next marker, without the zeros behind 0xFF.
@@ -213,7 +290,10 @@ int mt_walk(const uint8_t *data, const mt_scan *s) {
     c[i].ac = find(data + s->ac[ac], s->ac_n[ac], 0);
     if (c[i].dc->bad || c[i].ac->bad) return MT_WALK_TABLE;
     c[i].blocks = s->blocks[i];
-    for (int k = 0; k < 64; k++) c[i].quant[k] = data[s->quant[i] + k];
+    for (int k = 0; k < 64; k++) {
+      c[i].quant[k] = data[s->quant[i] + k];
+      if (k && c[i].quant[k] > c[i].coarsest) c[i].coarsest = c[i].quant[k];
+    }
     c[i].most = bound(c[i].quant);
   }
   size_t need = s->len + MAX_BLOCK_BYTES;

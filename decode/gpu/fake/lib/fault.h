@@ -1,6 +1,7 @@
 // Faults on order. MICROTOME_FAKE is a list of NAME:N:WHAT, separated by commas:
 // the N-th call of NAME (and, with N+, each from there on) returns the code WHAT,
-// or does what it says: "crash", "hang", or of decodes "flip" (one sample off).
+// or does what it says: "crash", "hang"; of decodes "flip" (one sample off); of
+// decodes and kernels "skip" (nothing is done, to see what the rest costs).
 #ifndef MICROTOME_FAKE_FAULT_H
 #define MICROTOME_FAKE_FAULT_H
 
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FAULT_FLIP = -1 };
+enum { FAULT_FLIP = -1, FAULT_SKIP = -2 };
 
 static int fault(const char *name) {
   static atomic_int counts[16];
@@ -35,6 +36,7 @@ static int fault(const char *name) {
     if (strncmp(rest, "crash", 5) == 0) raise(SIGSEGV);
     if (strncmp(rest, "hang", 4) == 0) pause();
     if (strncmp(rest, "flip", 4) == 0) return FAULT_FLIP;
+    if (strncmp(rest, "skip", 4) == 0) return FAULT_SKIP;
     return atoi(rest);
   }
   return 0;

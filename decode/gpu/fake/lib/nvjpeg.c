@@ -90,6 +90,7 @@ static int decode(const unsigned char *data, size_t len, Image *to) {
 int nvjpegDecodeBatched(Handle h, State s, const unsigned char *const *data, const size_t *len, Image *to, void *stream) {
   (void)h; (void)stream;
   int f = fault("nvjpegDecodeBatched");
+  if (f == FAULT_SKIP) return 0;
   if (f > 0) {
     s->prepared = 0;
     return f;
