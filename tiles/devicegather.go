@@ -165,10 +165,13 @@ func (g *deviceGather) load(ctx context.Context) error {
 	return nil
 }
 
+// fewTiles are brought in by the caller itself: it waits for them at once.
+const fewTiles = 4
+
 // each has ranges of n worked off by as many goroutines as there are cores.
 func (g *deviceGather) each(n int, work func(from, to int)) {
 	workers := min(n, runtime.GOMAXPROCS(0))
-	if workers <= 1 {
+	if n <= fewTiles || workers <= 1 {
 		if n > 0 {
 			work(0, n)
 		}
