@@ -140,9 +140,20 @@ func (p *parser) segment() error {
 		return p.scan(seg)
 	}
 	if m >= 0xE0 && m <= 0xEF || m == 0xFE { // APPn, COM
-		return nil
+		return application(m, seg)
 	}
 	return ineligible("not baseline")
+}
+
+// application refuses what libjpeg-turbo warns of: a JFIF that is not version 1,
+// an Adobe marker with an unknown transform. The CPU says what such a tile is.
+func application(marker byte, seg []byte) error {
+	jfif := marker == 0xE0 && len(seg) >= 14 && string(seg[:5]) == "JFIF\x00" && seg[5] != 1
+	adobe := marker == 0xEE && len(seg) >= 12 && string(seg[:5]) == "Adobe" && seg[11] > 1
+	if jfif || adobe {
+		return ineligible("an unknown JFIF or Adobe marker")
+	}
+	return nil
 }
 
 // frame reads SOF0 (T.81 B.2.2).

@@ -65,6 +65,11 @@ static void make(table *t, const uint8_t *h, uint32_t n, int dc) {
       }
       if (len <= FAST) enter(t, code << (FAST - len), 1u << (FAST - len), len, t->values[k]);
     }
+    // A code of ones only is none (T.81 C.2).
+    if (t->bits[len - 1] && code >= 1u << len) {
+      t->bad = 1;
+      return;
+    }
     t->limit[len] = code << (16 - len);
   }
   t->limit[17] = UINT32_MAX;
