@@ -186,7 +186,11 @@ func (r *deviceRun) limit(bare map[string]float64) {
 
 // reader is a new reader over a device: nothing is kept yet.
 func (r *deviceRun) reader(d microtome.Device) (*tiles.Reader, error) {
-	return tiles.New(tiles.Options{Decoder: r.o.CPU, Encoder: r.o.Encoder, Device: d, PixelBytes: 64 << 20})
+	o := tiles.Options{Decoder: r.o.CPU, Encoder: r.o.Encoder, PixelBytes: 64 << 20}
+	if d != nil {
+		o.Devices = []microtome.Device{d}
+	}
+	return tiles.New(o)
 }
 
 // asked makes patches in batches by callers at once, as arrays on the device.

@@ -48,7 +48,7 @@ func BenchmarkDeviceHost(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		r, err := tiles.New(tiles.Options{Decoder: cpu, Encoder: cpu, Device: d})
+		r, err := tiles.New(tiles.Options{Decoder: cpu, Encoder: cpu, Devices: devices(d)})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -3,7 +3,10 @@ package tiles
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"image"
+	"io"
+	"sync"
 	"sync/atomic"
 
 	"github.com/microtome/microtome"
@@ -21,9 +24,6 @@ type device struct {
 }
 
 func newDevice(d microtome.Device) *device {
-	if d == nil {
-		return nil
-	}
 	// What is kept gives way to what is under way.
 	kept := newPixelCache(d.Memory())
 	d.Watch(kept.Evict, kept.Purge)
@@ -47,15 +47,15 @@ type DeviceOptions struct {
 // for Patches, and microtome.ErrDeviceLost when there is no device, or none that
 // works, ErrLimit when the batch is too large for it.
 func (r *Reader) DevicePatches(ctx context.Context, items []Patch, o DeviceOptions) (microtome.DeviceArray, []PatchResult, int, error) {
-	d := r.device
-	if d == nil || !d.Ready() {
-		return nil, nil, 0, microtome.ErrDeviceLost
-	}
 	if o.Channels != 0 && o.Channels != 1 && o.Channels != 3 || len(items) == 0 {
 		return nil, nil, 0, fmt.Errorf("%d items of %d channels: %w", len(items), o.Channels, microtome.ErrMalformed)
 	}
 	b := &batch{r: r, items: make([]patch, len(items)), channels: o.Channels, priority: o.Priority}
 	b.plan(items)
+	d := b.device()
+	if d == nil || !d.Ready() {
+		return nil, nil, 0, microtome.ErrDeviceLost
+	}
 	if len(items) == 1 && b.items[0].err == nil && !o.NoAhead {
 		defer r.ahead.begin()()
 		r.ahead.saw(b.items[0].plan, d)
@@ -69,6 +69,20 @@ func (r *Reader) DevicePatches(ctx context.Context, items []Patch, o DeviceOptio
 		results[i] = b.items[i].deviceResult(d, b.channels)
 	}
 	return a, results, b.channels, nil
+}
+
+// device is where one array of all items is made: where the first slide's tiles are
+// kept.
+func (b *batch) device() *device {
+	for i := range b.items {
+		if p := &b.items[i]; p.plan != nil {
+			return b.r.deviceOf(p.plan.req.p.info)
+		}
+	}
+	if len(b.r.devices) > 0 {
+		return b.r.devices[0]
+	}
+	return nil
 }
 
 // warm loads the tiles under a request, for whoever asks for it next.
@@ -204,89 +218,106 @@ func (q *request) deviceFilter(src image.Rectangle) *microtome.DeviceFilter {
 // maxDeviceAnswer bounds the array that is copied to the host at once.
 const maxDeviceAnswer = 32 << 20
 
-// onDevice makes the patches of a batch on the device, some at a time, and hands
-// each over as host pixels. It returns how many items it has dealt with: the rest
-// is the CPU's. That is all of a batch of several sizes or of one item, and what
-// was left when the device was lost or had no room.
-func (b *batch) onDevice(ctx context.Context) int {
-	d := b.r.device
-	if d == nil || !d.Ready() || len(b.items) < 2 {
-		return 0
+// onDevice makes the patches of a batch on devices, each slide's on its own, some
+// at a time, and hands each over as host pixels. What is not done then is the
+// CPU's: patches of several sizes, or of one item, and what was left when a device
+// was lost or had no room.
+func (b *batch) onDevice(ctx context.Context) {
+	if len(b.r.devices) == 0 || len(b.items) < 2 {
+		return
 	}
-	var first *request
+	of := make(map[*device][]int, len(b.r.devices))
 	for i := range b.items {
-		if b.items[i].err != nil {
-			continue
-		}
-		q := &b.items[i].plan.req
-		if first == nil {
-			first = q
-		}
-		if q.w != first.w || q.h != first.h {
-			return 0
+		if p := &b.items[i]; p.err == nil {
+			d := b.r.deviceOf(p.plan.req.p.info)
+			of[d] = append(of[d], i)
 		}
 	}
-	if first == nil || first.w*first.h*b.channels > maxDeviceAnswer {
-		return 0
+	var all sync.WaitGroup
+	for d, list := range of {
+		all.Go(func() { b.group(ctx, d, list) })
 	}
-	each := int64(first.w * first.h * b.channels)
-	for i := 0; i < len(b.items); {
-		from, bytes := i, int64(0)
-		for ; i < len(b.items) && (i == from || bytes < maxDeviceAnswer); i++ {
-			bytes += each
-			if p := &b.items[i]; p.err == nil {
-				bytes += 3 * p.plan.req.bandCost() // the source, and its lines of two bytes
-			}
-		}
-		if !b.part(ctx, d, from, i) {
-			return from
-		}
-	}
-	return len(b.items)
+	all.Wait()
 }
 
-// part makes the items [from, to). When the device can't, it returns false and
-// leaves them as they were.
-func (b *batch) part(ctx context.Context, d *device, from, to int) bool {
-	part := &batch{r: b.r, items: b.items[from:to], channels: b.channels, priority: b.priority}
-	planned := make([]bool, to-from)
-	some := false
-	for i := range planned {
-		planned[i] = part.items[i].err == nil
-		some = some || planned[i]
+// group makes items on one device.
+func (b *batch) group(ctx context.Context, d *device, list []int) {
+	first := &b.items[list[0]].plan.req
+	for _, i := range list {
+		if q := &b.items[i].plan.req; q.w != first.w || q.h != first.h {
+			return
+		}
 	}
-	if !some {
-		return true
+	each := int64(first.w * first.h * b.channels)
+	if each > maxDeviceAnswer {
+		return
+	}
+	for k := 0; k < len(list) && d.Ready(); {
+		from, bytes := k, int64(0)
+		for ; k < len(list) && (k == from || bytes < maxDeviceAnswer); k++ {
+			// The source of a filter, and its lines of two bytes, lie there too.
+			bytes += each + 3*b.items[list[k]].plan.req.bandCost()
+		}
+		if !b.part(ctx, d, list[from:k]) {
+			return
+		}
+	}
+}
+
+// part makes some items. When the device can't, it returns false and leaves them
+// as they were.
+func (b *batch) part(ctx context.Context, d *device, list []int) bool {
+	part := &batch{r: b.r, items: make([]patch, len(list)), channels: b.channels, priority: b.priority}
+	for k, i := range list {
+		part.items[k] = b.items[i]
 	}
 	a, err := d.make(ctx, part, DeviceOptions{Host: true})
 	if err != nil {
-		for i := range part.items {
-			if p := &part.items[i]; planned[i] {
-				p.err, p.drawn, p.hit, p.engine = nil, 0, false, ""
-			}
-		}
 		return false
 	}
 	var users atomic.Int32
-	users.Store(int32(1 + len(part.items)))
+	users.Store(int32(1 + len(list)))
 	release := func() {
 		if users.Add(-1) == 0 {
 			a.Release()
 		}
 	}
 	defer release()
-	each := int(a.Bytes()) / len(part.items)
-	for i := range part.items {
-		p := &part.items[i]
+	each := int(a.Bytes()) / len(list)
+	for k, i := range list {
+		p := &b.items[i]
+		*p = part.items[k]
 		if p.err != nil {
 			release()
 		} else {
 			q := &p.plan.req
-			p.px = microtome.NewHostPixels(a.Host()[i*each:(i+1)*each], q.w, q.h, b.channels, func([]byte) { release() })
+			p.px = microtome.NewHostPixels(a.Host()[k*each:(k+1)*each], q.w, q.h, b.channels, func([]byte) { release() })
 		}
-		if planned[i] {
-			b.made(from + i)
-		}
+		b.made(i)
 	}
 	return true
+}
+
+// deviceOf is the device of a slide: the same on every server that has the same
+// devices, and each slide moves as little as can be when one is added (rendezvous
+// hashing).
+func (r *Reader) deviceOf(info *microtome.Info) *device {
+	var best *device
+	var most uint64
+	for _, d := range r.devices {
+		h := fnv.New64a()
+		_, _ = io.WriteString(h, d.Name()+" "+info.Generation.ID)
+		// FNV's last bytes hardly reach its high bits: spread them.
+		if sum := spread(h.Sum64()); best == nil || sum > most {
+			best, most = d, sum
+		}
+	}
+	return best
+}
+
+// spread mixes all bits of x (the finaliser of MurmurHash3).
+func spread(x uint64) uint64 {
+	x = (x ^ x>>33) * 0xff51afd7ed558ccd
+	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
 }

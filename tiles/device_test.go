@@ -105,7 +105,7 @@ func TestDeviceBatchesEqualTheCPUs(t *testing.T) {
 			d := fakeDevice(t, cpu, nil)
 			o := tiles.Options{Decoder: cpu, Encoder: cpu, PixelBytes: 8 << 20, Background: microtome.RGB{R: 255, G: 255, B: 255}}
 			plain := newReader(t, o)
-			o.Device = d
+			o.Devices = devices(d)
 			r := newReader(t, o)
 			rng := rand.New(rand.NewPCG(1, 2))
 			gpus := 0
@@ -125,6 +125,8 @@ func TestDeviceBatchesEqualTheCPUs(t *testing.T) {
 		})
 	}
 }
+
+func devices(list ...microtome.Device) []microtome.Device { return list }
 
 func newReader(t *testing.T, o tiles.Options) *tiles.Reader {
 	t.Helper()
@@ -191,7 +193,7 @@ func TestDeviceUnderLoad(t *testing.T) {
 	d := fakeDevice(t, cpu, func(o *gpu.Options) { o.Arena = 128 << 20 })
 	o := tiles.Options{Decoder: cpu, Encoder: cpu, PixelBytes: 8 << 20, Background: microtome.RGB{R: 255}}
 	plain := newReader(t, o)
-	o.Device = d
+	o.Devices = devices(d)
 	r := newReader(t, o)
 	var all sync.WaitGroup
 	for k := range 6 {
@@ -213,5 +215,38 @@ func TestDeviceUnderLoad(t *testing.T) {
 	batch := randomBatch(s, rand.New(rand.NewPCG(5, 5)), 4)
 	if _, _, _, err := r.DevicePatches(t.Context(), batch, tiles.DeviceOptions{}); !errors.Is(err, microtome.ErrDeviceLost) {
 		t.Errorf("a batch on a closed device: %v", err)
+	}
+}
+
+// Of two devices each slide has one, and a batch over many slides keeps its order.
+func TestSlidesHashToDevices(t *testing.T) {
+	cpu := decode.NewCPU(decode.Options{})
+	defer cpu.Close()
+	a := fakeDevice(t, cpu, nil)
+	b := fakeDevice(t, cpu, func(o *gpu.Options) { o.Index = 1 })
+	o := tiles.Options{Decoder: cpu, Encoder: cpu, PixelBytes: 8 << 20}
+	plain := newReader(t, o)
+	o.Devices = devices(a, b)
+	r := newReader(t, o)
+	var batch []tiles.Patch
+	for i := range 12 {
+		s := openedSlide(t, string(rune('a'+i)), synth.Spec{Codec: synth.JPEG, Width: 300, Height: 300, Levels: 1, Seed: uint32(i)})
+		for k := range 3 {
+			batch = append(batch, tiles.Patch{Slide: s, Region: tiles.Region{L0X: int64(40 * k), L0Y: 17, Width: 90, Height: 80}})
+		}
+	}
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(batch), func(i, k int) { batch[i], batch[k] = batch[k], batch[i] })
+	for range 2 {
+		if n := sameBatch(t, plain, r, batch, tiles.PatchOptions{}); n != len(batch) {
+			t.Errorf("%d of %d patches came from devices", n, len(batch))
+		}
+	}
+	decoded := a.Stats().Decoded + b.Stats().Decoded - 9 - 9 // those that prove the engines
+	if a.Stats().Decoded <= 9 || b.Stats().Decoded <= 9 || decoded > 12*4 {
+		t.Errorf("decoded by one %d, by the other %d: each slide's tiles are one's", a.Stats().Decoded, b.Stats().Decoded)
+	}
+	r.Close()
+	if err := errors.Join(a.Close(), b.Close()); err != nil {
+		t.Error(err)
 	}
 }

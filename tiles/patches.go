@@ -87,6 +87,7 @@ type patch struct {
 	hit    bool
 	engine string // that decoded it, when that was not the CPU
 	err    error
+	done   bool // made, or failed
 }
 
 // plan resolves the items, and the number of channels.
@@ -118,10 +119,11 @@ func (b *batch) plan(items []Patch) {
 
 // made hands an item over to who wants each.
 func (b *batch) made(i int) {
+	p := &b.items[i]
+	p.done = true
 	if b.each == nil {
 		return
 	}
-	p := &b.items[i]
 	b.each(i, b.channels, p.result())
 	p.px = nil
 }
@@ -135,10 +137,11 @@ func (b *batch) make(ctx context.Context) error {
 	if len(b.items) == 1 && b.items[0].err == nil {
 		b.r.ahead.saw(b.items[0].plan, nil)
 	}
-	for i := b.onDevice(ctx); i < len(b.items); {
+	b.onDevice(ctx)
+	for i := 0; i < len(b.items); {
 		from, making := i, int64(0)
 		for ; i < len(b.items) && making < maxMaking; i++ {
-			if p := &b.items[i]; p.err == nil {
+			if p := &b.items[i]; p.err == nil && !p.done {
 				making += p.plan.req.bandCost()
 			}
 		}
@@ -166,7 +169,7 @@ func (b *batch) some(ctx context.Context, from, to int, making int64) error {
 	var alone []int
 	for i := from; i < to; i++ {
 		p := &b.items[i]
-		if p.err != nil {
+		if p.err != nil || p.done {
 			continue
 		}
 		if p.begin(b.channels); p.lay == nil {

@@ -42,6 +42,13 @@ type Stats struct {
 	// refused since too many waited.
 	Batches, BatchesWaiting, Making, Busy int64
 	Pyramids                              PyramidStats
+	Devices                               []DeviceStats
+}
+
+// DeviceStats are the counts of a device, and of the tiles that it keeps.
+type DeviceStats struct {
+	microtome.DeviceStats
+	Kept CacheStats
 }
 
 // PyramidStats are counts of built upper levels.
@@ -64,6 +71,9 @@ func (r *Reader) Stats() Stats {
 		Busy:      r.batches.refused.Load() + r.making.refused.Load(),
 		AheadSent: r.ahead.sent.Load(), AheadUsed: r.ahead.used.Load(),
 		Encodes: r.count.encodes.Load(), Previews: r.count.previews.Load(),
+	}
+	for _, d := range r.devices {
+		st.Devices = append(st.Devices, DeviceStats{d.Stats(), d.kept.Stats()})
 	}
 	if r.pyramid != nil {
 		st.Pyramids = r.pyramid.stats()

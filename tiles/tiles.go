@@ -28,8 +28,8 @@ import (
 type Options struct {
 	Decoder microtome.Decoder
 	Encoder microtome.Encoder
-	// Device, when not nil, makes batches of patches.
-	Device microtome.Device
+	// Devices make batches of patches; a slide is always one device's.
+	Devices []microtome.Device
 	// AnswerBytes and PixelBytes are the budgets of the caches of answers and
 	// of decoded tiles; 0 keeps none.
 	AnswerBytes, PixelBytes int64
@@ -68,7 +68,7 @@ type Reader struct {
 	making  *Budget   // in bytes
 	batches *Budget   // in batches
 	pyramid *pyramids // nil when none are built
-	device  *device   // nil when there is none
+	devices []*device
 	count   counters
 }
 
@@ -106,7 +106,9 @@ func New(o Options) (*Reader, error) {
 	r.pixels = newPixelCache(o.PixelBytes / 2)
 	r.patches = newPixelCache(o.PixelBytes - o.PixelBytes/2)
 	r.once = newPixelCache(0)
-	r.device = newDevice(o.Device)
+	for _, d := range o.Devices {
+		r.devices = append(r.devices, newDevice(d))
+	}
 	r.ahead = newAhead(r)
 	if o.PyramidDir != "" {
 		p, err := newPyramids(r, o.PyramidDir, o.PyramidBytes)
@@ -140,8 +142,8 @@ func (r *Reader) Close() error {
 	r.regions.Purge()
 	r.pixels.Purge()
 	r.patches.Purge()
-	if r.device != nil {
-		r.device.kept.Purge()
+	for _, d := range r.devices {
+		d.kept.Purge()
 	}
 	return nil
 }
