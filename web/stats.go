@@ -130,10 +130,11 @@ type statsCollector struct {
 	figures     []figure
 	descs       map[string]*prometheus.Desc // by figure.name
 	unsupported *prometheus.Desc
+	devices     deviceDescs
 }
 
 func newStatsCollector(o Options) *statsCollector {
-	c := &statsCollector{opt: o, descs: map[string]*prometheus.Desc{}, unsupported: prometheus.NewDesc(
+	c := &statsCollector{opt: o, descs: map[string]*prometheus.Desc{}, devices: newDeviceDescs(), unsupported: prometheus.NewDesc(
 		"microtome_decode_unsupported_total", "Tiles of a kind that is not decoded, by what they are.", []string{"reason"}, nil)}
 	for _, list := range [...][]figure{libraryFigures, tilesFigures, decodeFigures, cacheFigures()} {
 		c.figures = append(c.figures, list...)
@@ -157,6 +158,7 @@ func (c *statsCollector) Describe(ch chan<- *prometheus.Desc) {
 		ch <- d
 	}
 	ch <- c.unsupported
+	c.devices.describe(ch)
 }
 
 // Collect implements prometheus.Collector.
@@ -169,6 +171,9 @@ func (c *statsCollector) Collect(ch chan<- prometheus.Metric) {
 			values = []string{f.value}
 		}
 		ch <- prometheus.MustNewConstMetric(c.descs[f.name], f.kind(), float64(f.read(now)), values...)
+	}
+	for i := range now.tiles.Devices {
+		c.devices.collect(ch, &now.tiles.Devices[i])
 	}
 	for reason, n := range reasons(now.decode.Unsupported) {
 		ch <- prometheus.MustNewConstMetric(c.unsupported, prometheus.CounterValue, float64(n), reason)

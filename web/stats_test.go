@@ -34,6 +34,11 @@ func fill(v reflect.Value, name string, named map[int64]string) {
 		named[n] = name
 	case reflect.Bool:
 		v.SetBool(true)
+	case reflect.Slice: // devices: one stands for all
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), name, named)
+	case reflect.String:
+		v.SetString("ready")
 	case reflect.Map:
 		n := int64(1001 + len(named))
 		v.Set(reflect.ValueOf(map[string]int64{"SOF progressive (SOF2)": n}))

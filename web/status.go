@@ -23,6 +23,9 @@ type statusJSON struct {
 	Batches     batchesJSON           `json:"batches"`
 	Reads       readsJSON             `json:"reads"`
 	Caches      map[string]cacheJSON  `json:"caches"`
+	Devices     map[string]deviceJSON `json:"devices,omitempty"`
+	ByCPU       map[string]int64      `json:"devices_by_cpu,omitempty"`
+	Stages      map[string]int64      `json:"devices_stages_ns,omitempty"`
 	Slides      slidesJSON            `json:"slides"`
 	Pyramids    pyramidsJSON          `json:"pyramids"`
 }
@@ -168,6 +171,7 @@ func (s *server) status(now time.Time) *statusJSON {
 	for i, name := range cacheNames {
 		st.Caches[name] = statusOfCache(&c.caches[i])
 	}
+	st.devices(t.Devices)
 	s.metrics.status(st)
 	return st
 }

@@ -6,6 +6,7 @@ const titles = {
   build: "This server", requests: "Requests", requests_by_status: "Answers by status", answers: "Pixel answers",
   decodes: "Decoding", unsupported: "Not decoded, by reason", caches: "Caches", slides: "Slides", pyramids: "Built levels",
   batches: "Batches of patches", reads: "Reading tiles",
+  devices: "GPUs", devices_by_cpu: "Decoded by the CPU for a GPU, by reason", devices_stages_ns: "Time on GPUs in ns, by stage",
 };
 
 const words = {
@@ -22,6 +23,10 @@ const words = {
   "slides.open": "Open now", "slides.known": "Known", "slides.scanning": "Reading the folders", "slides.failed": "Could not be opened",
   "slides.checked": "Files looked at again", "slides.replaced": "Files replaced", "slides.evicted": "Closed for others", "slides.scans": "Readings of the folders",
   "pyramids.building": "Building now", "pyramids.taken": "Found from before", "pyramids.evicted": "Given up for others",
+  "devices.decoder": "Decoder", "devices.state": "State", "devices.why": "Why it is off", "devices.decoded": "Tiles decoded", "devices.beside": "… by the CPU beside it",
+  "devices.by_cpu": "… by the CPU in its place", "devices.batches": "Calls of the decoder", "devices.made": "Patches made", "devices.checked": "Compared with the CPU's, equal",
+  "devices.waiting": "Tiles waiting now", "devices.starts": "Starts of the worker", "devices.strikes": "Deaths of the worker", "devices.arena_bytes": "Device memory",
+  "devices.used_bytes": "… taken", "devices.slots": "… in so many pieces",
   p50_ms: "Median", p99_ms: "99 %", hit: "From a cache", miss: "Made anew", bytes: "Held", budget_bytes: "Budget", hit_share: "Hits of all",
   joined: "Waited for another's load", cancelled: "Left by all", evicted: "Given up for others", refused: "Too large to keep", failed: "Failed",
 };

@@ -51,7 +51,7 @@ function list(name, section) {
 }
 
 // own says that a section's keys are words of their own: statuses and reasons.
-const own = (name) => name === "requests_by_status" || name === "unsupported";
+const own = (name) => name === "requests_by_status" || name === "unsupported" || name.startsWith("devices_");
 
 // build lays out the lists in columns, and below them what is a table.
 function build(status) {
