@@ -19,9 +19,7 @@ import (
 func announce(ctx context.Context, c *config, log *slog.Logger, out io.Writer, addr net.Addr, e *engine) {
 	log.Info("serving", "address", addr.String(), "version", buildVersion(), "decoder", e.cpu.Name(),
 		"roots", len(c.Slides), "token", c.Token != "", "base_path", c.BasePath)
-	if c.Device == "auto" {
-		log.Info("device chosen", "asked", "auto", "device", "cpu", "why", "no GPU decoder is built in yet")
-	}
+	logDevices(c, log, e)
 	page := galleryURL(c, addr)
 	if page == "" {
 		fmt.Fprintf(out, "Microtome listens on %s\n", c.Listen)
@@ -32,6 +30,17 @@ func announce(ctx context.Context, c *config, log *slog.Logger, out io.Writer, a
 		if err := openBrowser(ctx, page); err != nil {
 			fmt.Fprintf(out, "Open that address in a browser (%v).\n", err)
 		}
+	}
+}
+
+// logDevices says once what decodes batches, and what auto chose.
+func logDevices(c *config, log *slog.Logger, e *engine) {
+	if c.Device == "auto" && len(e.devices) == 0 {
+		log.Info("device chosen", "asked", "auto", "device", "cpu", "why", e.chosen)
+	}
+	for _, d := range e.devices {
+		st := d.Stats()
+		log.Info("device chosen", "asked", c.Device, "device", st.Name, "decoder", st.Decoder, "memory", st.ArenaBytes, "why", e.chosen)
 	}
 }
 

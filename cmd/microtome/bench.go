@@ -214,7 +214,7 @@ func newBenchWorkerCmd() *cobra.Command {
 			}
 			defer func() { err = errors.Join(err, w.Slide.Close()) }()
 			workers, _ := strconv.Atoi(os.Getenv("GOMAXPROCS"))
-			e, err := newEngine(&config{MaxPixels: maxRegionPixels, Workers: workers}, false)
+			e, err := newEngine(cmd.Context(), &config{MaxPixels: maxRegionPixels, Workers: workers}, false)
 			if err != nil {
 				return err
 			}

@@ -33,7 +33,11 @@ type config struct {
 	ShowAssociated bool `koanf:"show-associated"`
 	ShowProperties bool `koanf:"show-properties"`
 
-	Device     string     `koanf:"device"`
+	Device          string   `koanf:"device"`
+	DeviceMemory    byteSize `koanf:"device-memory"`
+	DeviceLibraries string   `koanf:"device-libraries"`
+	DeviceSample    int      `koanf:"device-sample"`
+
 	Workers    int        `koanf:"workers"`
 	Queue      int        `koanf:"queue"`
 	Quality    int        `koanf:"quality"`
@@ -74,10 +78,12 @@ func (c *config) validate() error {
 	check(c.Workers >= 0, "workers: %d is negative", c.Workers)
 	check(c.Queue >= 0, "queue: %d is negative", c.Queue)
 	check(c.Quality >= 1 && c.Quality <= 100, "quality: %d is not between 1 and 100", c.Quality)
+	check(c.DeviceSample >= 0, "device-sample: %d is negative", c.DeviceSample)
 	check(c.MaxPixels > 0, "max-pixels: %d is not above 0", c.MaxPixels)
 	check(c.MaxOpen > 0, "max-open: %d is not above 0", c.MaxOpen)
 	for key, n := range map[string]byteSize{
 		"answers-memory": c.AnswersMemory, "pixels-memory": c.PixelsMemory, "batch-memory": c.BatchMemory, "memory-limit": c.MemoryLimit, "pyramid-size": c.PyramidSize,
+		"device-memory": c.DeviceMemory,
 	} {
 		check(n >= 0, "%s: %d is negative", key, n)
 	}

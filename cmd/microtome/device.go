@@ -34,58 +34,57 @@ func newGPUWorkerCmd() *cobra.Command {
 	}
 }
 
-// deviceSettings are what the engine is told of a device.
-type deviceSettings struct {
-	memory    byteSize // of its tiles and batches; 0: half of what is free
-	libraries string
-	sample    int
-}
-
 // openDevices opens the devices that were asked for: none for the CPU. why says
 // what auto chose.
-func openDevices(ctx context.Context, asked string, s deviceSettings, cpu microtome.Decoder) (list []microtome.Device, why string, err error) {
-	d, err := parseDevice(asked)
+func openDevices(ctx context.Context, c *config, cpu microtome.Decoder) (list []microtome.Device, why string, err error) {
+	if c.Device == "" {
+		return nil, "", nil
+	}
+	d, err := parseDevice(c.Device)
 	if err != nil || d.kind == "cpu" {
 		return nil, "", err
 	}
-	vendor := d.kind
-	if d.kind == "auto" {
-		vendor = "nvidia"
-	}
-	list, err = openVendor(ctx, vendor, d.indexes, s, cpu)
-	switch {
-	case d.kind != "auto":
+	if d.kind != "auto" {
+		list, err = openVendor(ctx, d.kind, d.indexes, c, cpu)
 		return list, "", err
-	case err != nil:
+	}
+	if list, err = openVendor(ctx, "nvidia", nil, c, cpu); err != nil {
 		return nil, err.Error(), nil
 	}
-	return list, "it passes the engine's check", nil
+	return list, "its pixels are libjpeg-turbo's on all tiles of the proof", nil
 }
 
 // openVendor opens devices of a vendor, by default its first.
-func openVendor(ctx context.Context, vendor string, indexes []int, s deviceSettings, cpu microtome.Decoder) (list []microtome.Device, err error) {
+func openVendor(ctx context.Context, vendor string, indexes []int, c *config, cpu microtome.Decoder) (list []microtome.Device, err error) {
 	worker, err := gpuWorker()
 	if err != nil {
 		return nil, err
 	}
-	infos, err := gpu.Probe(ctx, worker, nil, vendor, s.libraries)
+	infos, err := gpu.Probe(ctx, worker, nil, vendor, c.DeviceLibraries)
 	if err != nil {
 		return nil, err
 	}
+	if len(infos) == 0 {
+		return nil, fmt.Errorf("the driver has no %s device", vendor)
+	}
 	if len(indexes) == 0 {
 		indexes = []int{0}
+	}
+	sample := c.DeviceSample
+	if sample == 0 {
+		sample = -1 // the engine's 0 is its default
 	}
 	for _, i := range indexes {
 		if i >= len(infos) {
 			err = fmt.Errorf("there is no device %s:%d: the driver has %d", vendor, i, len(infos))
 			break
 		}
-		memory := int64(s.memory)
+		memory := int64(c.DeviceMemory)
 		if memory == 0 {
 			memory = infos[i].Free / 2
 		}
 		var e microtome.Device
-		e, err = gpu.Open(gpu.Options{Vendor: vendor, Index: i, Libraries: s.libraries, CPU: cpu, Worker: worker, Arena: memory, Sample: s.sample})
+		e, err = gpu.Open(gpu.Options{Vendor: vendor, Index: i, Libraries: c.DeviceLibraries, CPU: cpu, Worker: worker, Arena: memory, Sample: sample})
 		if err != nil {
 			break
 		}

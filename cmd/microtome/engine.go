@@ -1,26 +1,35 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/microtome/microtome"
 	"github.com/microtome/microtome/decode"
 	"github.com/microtome/microtome/tiles"
 )
 
 // engine is what makes answers of slides: the decoder and the reader over it.
 type engine struct {
-	cpu    *decode.CPU
-	reader *tiles.Reader
+	cpu     *decode.CPU
+	devices []microtome.Device
+	chosen  string // why auto chose what it did
+	reader  *tiles.Reader
 }
 
 // newEngine builds the engine. pyramids says whether levels may be built for
-// slides that have none.
-func newEngine(c *config, pyramids bool) (*engine, error) {
+// slides that have none. A device that was asked for and can't be used is an error.
+func newEngine(ctx context.Context, c *config, pyramids bool) (*engine, error) {
 	cpu := decode.NewCPU(decode.Options{Workers: c.Workers, Queue: c.Queue, MaxPixels: c.MaxPixels, WebP: newWebP()})
+	devices, chosen, err := openDevices(ctx, c, cpu)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("--device %s: %w", c.Device, err), cpu.Close())
+	}
 	o := tiles.Options{
-		Decoder: cpu, Encoder: cpu,
+		Devices: devices, Decoder: cpu, Encoder: cpu,
 		AnswerBytes: int64(c.AnswersMemory), PixelBytes: int64(c.PixelsMemory),
 		MakingBytes: int64(c.BatchMemory), MaxPixels: c.MaxPixels, Background: c.background(), Quality: c.Quality,
 	}
@@ -29,12 +38,15 @@ func newEngine(c *config, pyramids bool) (*engine, error) {
 	}
 	reader, err := tiles.New(o)
 	if err != nil {
-		return nil, errors.Join(err, cpu.Close())
+		return nil, errors.Join(err, closeDevices(devices), cpu.Close())
 	}
-	return &engine{cpu: cpu, reader: reader}, nil
+	return &engine{cpu: cpu, devices: devices, chosen: chosen, reader: reader}, nil
 }
 
-func (e *engine) close() error { return errors.Join(e.reader.Close(), e.cpu.Close()) }
+// close ends the engine. The devices decode by the CPU what they can't: it is last.
+func (e *engine) close() error {
+	return errors.Join(e.reader.Close(), closeDevices(e.devices), e.cpu.Close())
+}
 
 func pyramidDir(c *config) string {
 	if c.PyramidDir != "" {

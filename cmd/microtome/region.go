@@ -159,7 +159,7 @@ func cutRegion(ctx context.Context, path string, f *regionFlags) (body []byte, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, slide.Close()) }()
-	e, err := newEngine(&config{Quality: f.pixels.Quality, MaxPixels: maxRegionPixels, PixelsMemory: 256 << 20}, false)
+	e, err := newEngine(ctx, &config{Quality: f.pixels.Quality, MaxPixels: maxRegionPixels, PixelsMemory: 256 << 20}, false)
 	if err != nil {
 		return nil, err
 	}

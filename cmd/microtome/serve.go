@@ -71,12 +71,17 @@ func newServeCmd() *cobra.Command {
 // serve runs the server until ctx ends, then finishes what is under way.
 func serve(ctx context.Context, c *config, log *slog.Logger, out io.Writer) error {
 	limitMemory(c)
-	// The port first: nothing is made or opened for a server that cannot start.
+	// The port and the device first: nothing is made or opened for a server that cannot start.
 	l, err := listen(ctx, c.Listen)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
+	e, err := newEngine(ctx, c, true)
+	if err != nil {
+		return err
+	}
+	defer closeLogged(log, "engine", e.close)
 	if len(c.Slides) == 0 {
 		demo, err := demoSlide(ctx, out)
 		if err != nil {
@@ -84,11 +89,6 @@ func serve(ctx context.Context, c *config, log *slog.Logger, out io.Writer) erro
 		}
 		c.Slides = []library.Root{{Path: demo}}
 	}
-	e, err := newEngine(c, true)
-	if err != nil {
-		return err
-	}
-	defer closeLogged(log, "engine", e.close)
 	lib, err := library.New(c.Slides, library.Options{MaxOpen: c.MaxOpen, CheckEvery: c.CheckEvery, RescanEvery: c.RescanEvery})
 	if errors.Is(err, microtome.ErrMalformed) { // the roots as they were named
 		return usagef("%s", strings.TrimPrefix(err.Error(), microtome.ErrMalformed.Error()+": "))

@@ -73,7 +73,7 @@ func verifySlide(ctx context.Context, path string, o verify.Options) (report *ve
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, slide.Close()) }()
-	e, err := newEngine(&config{MaxPixels: maxRegionPixels, PixelsMemory: 256 << 20}, false)
+	e, err := newEngine(ctx, &config{MaxPixels: maxRegionPixels, PixelsMemory: 256 << 20}, false)
 	if err != nil {
 		return nil, err
 	}
