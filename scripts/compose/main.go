@@ -1,10 +1,12 @@
-// Command compose prints what a compose file means, as JSON, as `docker compose
-// config` would: the same parser, .env and environment read the same way. It is a
-// module of its own, so that the server depends on none of it.
+// Command compose prints what compose files mean, as JSON, as `docker compose
+// config` would: the same parser, each file laid over those before it, .env (beside
+// the first) and environment read the same way. It is a module of its own, so that
+// the server depends on none of it.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -12,6 +14,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) < 2 {
+		fail(errors.New("usage: compose FILE [OVERLAY...]"))
+	}
 	o, err := cli.NewProjectOptions(os.Args[1:], cli.WithOsEnv, cli.WithEnvFiles(), cli.WithDotEnv)
 	if err != nil {
 		fail(err)
