@@ -53,9 +53,9 @@ type DeviceBatch struct {
 	Width, Height, Channels int // Channels is 1 or 3
 	Layout                  Layout
 	Type                    DataType
-	// LUT turns a sample of channel c into the bits of one of Type; nil for
-	// Uint8 as it is.
-	LUT     *[3][256]uint32
+	// LUT turns a sample of channel c into the bits of one of Type, see NewLUT; nil
+	// for Uint8 as it is.
+	LUT     *LUT
 	Patches []DevicePatch
 	// Host asks for the array in host memory.
 	Host bool

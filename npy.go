@@ -6,9 +6,13 @@ import (
 	"strings"
 )
 
+// npyTypes are NumPy's names of the sample types, little endian. It has none for
+// bfloat16, and reads it as two bytes each that mean nothing.
+var npyTypes = [...]string{"|u1", "<f2", "|V2", "<f4"}
+
 // AppendNPYHeader appends NumPy's format 1.0 up to the first byte of an array of
-// uint8 in C order. What is appended is padded to a multiple of 64 bytes.
-func AppendNPYHeader(b []byte, shape ...int) []byte {
+// t in C order. What is appended is padded to a multiple of 64 bytes.
+func AppendNPYHeader(b []byte, t DataType, shape ...int) []byte {
 	var dims strings.Builder
 	for i, n := range shape {
 		if i > 0 {
@@ -16,7 +20,7 @@ func AppendNPYHeader(b []byte, shape ...int) []byte {
 		}
 		dims.WriteString(strconv.Itoa(n))
 	}
-	dict := "{'descr': '|u1', 'fortran_order': False, 'shape': (" + dims.String() + "), }"
+	dict := "{'descr': '" + npyTypes[t] + "', 'fortran_order': False, 'shape': (" + dims.String() + "), }"
 	const prefix = 10
 	n := (prefix+len(dict)+1+63)/64*64 - prefix
 	b = append(b, "\x93NUMPY\x01\x00"...)

@@ -16,6 +16,13 @@ const (
 	Float32
 )
 
+// Bytes is the size of one sample.
+func (t DataType) Bytes() int { return [...]int{1, 2, 2, 4}[t] }
+
+func (t DataType) String() string {
+	return [...]string{"uint8", "float16", "bfloat16", "float32"}[t]
+}
+
 // Pixels is a decoded image: rows of interleaved samples, in host or device
 // memory.
 //

@@ -35,8 +35,8 @@ type DeviceOptions struct {
 	PatchOptions
 	Layout microtome.Layout
 	Type   microtome.DataType
-	LUT    *[3][256]uint32 // see microtome.DeviceBatch
-	Host   bool            // the array is wanted in host memory
+	LUT    *microtome.LUT // see microtome.NewLUT
+	Host   bool           // the array is wanted in host memory
 	// NoAhead leaves a caller that scans patch by patch without tiles loaded ahead.
 	NoAhead bool
 }
@@ -132,11 +132,7 @@ func (d *device) make(ctx context.Context, b *batch, o DeviceOptions) (microtome
 		return nil, b.items[0].err
 	}
 	g := newDeviceGather(d, b)
-	size := int64(4)
-	if o.Type == microtome.Uint8 {
-		size = 1
-	}
-	cost := g.bytes + int64(w)*int64(h)*int64(b.channels)*size*int64(len(b.items))
+	cost := g.bytes + int64(w)*int64(h)*int64(b.channels)*int64(o.Type.Bytes())*int64(len(b.items))
 	if cost > d.Memory()/2 {
 		return nil, fmt.Errorf("%d bytes on a device of %d: %w", cost, d.Memory(), microtome.ErrLimit)
 	}

@@ -51,7 +51,7 @@ func newBatch(ctx context.Context, q route.Batch) *batch {
 	b := &batch{q: q, asker: ctx, slides: map[string]used{},
 		results: make([]tiles.PatchResult, n), status: make([]patchwire.Status, n), failed: make([]failure, n), done: make([]bool, n)}
 	b.ctx, b.cancel = context.WithCancel(ctx)
-	b.shape = patchwire.Shape{N: n, Height: q.Height, Width: q.Width, Channels: q.Channels, Planar: q.Planar, Fill: q.Fill}
+	b.shape = patchwire.Shape{N: n, Height: q.Height, Width: q.Width, Channels: q.Channels, Planar: q.Planar, Fill: q.Fill, Type: q.Type, LUT: q.LUT}
 	if b.shape.Channels == 0 {
 		b.shape.Channels = 3
 	}

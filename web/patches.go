@@ -44,15 +44,17 @@ func (s *server) patches(x *exchange, r *http.Request) error {
 		return fmt.Errorf("statuses=1 is for npy: %w", microtome.ErrMalformed)
 	}
 	x.items = len(q.Items)
-	size := int64(len(q.Items)) * int64(q.Width) * int64(q.Height)
-	if int64(q.Width)*int64(q.Height) > s.opt.MaxPixels || size > s.opt.MaxPixels {
-		return fmt.Errorf("%d patches of %d x %d pixels, of at most %d in all: %w", len(q.Items), q.Width, q.Height, s.opt.MaxPixels, microtome.ErrLimit)
+	// Floats count as the pixels of uint8 that take as many bytes.
+	most, one := s.opt.MaxPixels/int64(q.Type.Bytes()), int64(q.Width)*int64(q.Height)
+	if one > most || int64(len(q.Items))*one > most {
+		return fmt.Errorf("%d patches of %d x %d pixels, of at most %d of %s in all: %w", len(q.Items), q.Width, q.Height, most, q.Type, microtome.ErrLimit)
 	}
+	size := 3 * int64(len(q.Items)) * one * int64(q.Type.Bytes())
 	// A slow client holds its answer until the last byte is written.
-	if err := s.room.Take(r.Context(), 3*size); err != nil {
+	if err := s.room.Take(r.Context(), size); err != nil {
 		return err
 	}
-	defer s.room.Give(3 * size)
+	defer s.room.Give(size)
 	b := newBatch(r.Context(), q)
 	defer b.close()
 	if err := b.begin(s.opt.Library, s.opt.Reader); err != nil {

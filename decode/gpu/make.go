@@ -45,20 +45,9 @@ func (e *Engine) Make(ctx context.Context, b *microtome.DeviceBatch) (microtome.
 	return a, nil
 }
 
-// sampleBytes is the size of a sample.
-func sampleBytes(t microtome.DataType) int {
-	switch t {
-	case microtome.Float16, microtome.BFloat16:
-		return 2
-	case microtome.Float32:
-		return 4
-	}
-	return 1
-}
-
 func (m *maker) make(ctx context.Context) (*array, error) {
 	b := m.b
-	m.size = sampleBytes(b.Type)
+	m.size = b.Type.Bytes()
 	each := int64(b.Width) * int64(b.Height) * int64(b.Channels) * int64(m.size)
 	total := each * int64(len(b.Patches))
 	if b.Width <= 0 || b.Height <= 0 || b.Channels != 1 && b.Channels != 3 || total == 0 || b.LUT == nil && m.size > 1 {

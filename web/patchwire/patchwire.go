@@ -11,15 +11,19 @@ import (
 )
 
 // Shape is the array of a batch: N patches of Height x Width pixels, Channels
-// uint8 samples each.
+// samples of Type each.
 type Shape struct {
 	N, Height, Width, Channels int
 	Planar                     bool  // NCHW instead of NHWC
-	Fill                       uint8 // of failed items
+	Fill                       uint8 // of failed items, before LUT
+	Type                       microtome.DataType
+	LUT                        *microtome.LUT // makes Type of uint8; nil for Uint8
 }
 
 // ItemBytes is the size of one patch.
-func (s Shape) ItemBytes() int64 { return int64(s.Height) * int64(s.Width) * int64(s.Channels) }
+func (s Shape) ItemBytes() int64 {
+	return int64(s.Height) * int64(s.Width) * int64(s.Channels) * int64(s.Type.Bytes())
+}
 
 // Status is what became of one patch.
 type Status struct {
@@ -55,9 +59,9 @@ func (s Shape) RawBytes() int64 {
 //	16  4  height
 //	20  4  width
 //	24  4  channels
-//	28  1  type of a sample: 0 is uint8
+//	28  1  type of a sample: 0 is uint8, 1 float16, 2 bfloat16, 3 float32
 //	29  1  layout: 0 is NHWC, 1 is NCHW
-//	30  1  fill value of failed patches
+//	30  1  fill value of failed patches, before it is made a float
 //	31  1  0
 //	32  4  failed patches; 2^32 - 1: see the statuses
 //	36  4  0
@@ -70,7 +74,7 @@ func AppendHead(b []byte, s Shape, failed int, last bool) []byte {
 	for _, n := range []int{headBytes, s.N, s.Height, s.Width, s.Channels} {
 		b = le.AppendUint32(b, uint32(n))
 	}
-	b = append(b, 0, flag(s.Planar), s.Fill, 0)
+	b = append(b, byte(s.Type), flag(s.Planar), s.Fill, 0)
 	b = le.AppendUint32(b, uint32(failed))
 	b = le.AppendUint32(b, 0)
 	pixels := uint64(int64(s.N) * s.ItemBytes())
@@ -108,9 +112,9 @@ func flag(on bool) byte {
 // AppendNPY appends NumPy's header of the array.
 func AppendNPY(b []byte, s Shape) []byte {
 	if s.Planar {
-		return microtome.AppendNPYHeader(b, s.N, s.Channels, s.Height, s.Width)
+		return microtome.AppendNPYHeader(b, s.Type, s.N, s.Channels, s.Height, s.Width)
 	}
-	return microtome.AppendNPYHeader(b, s.N, s.Height, s.Width, s.Channels)
+	return microtome.AppendNPYHeader(b, s.Type, s.N, s.Height, s.Width, s.Channels)
 }
 
 // Failed counts the statuses that are not 200.
@@ -144,9 +148,13 @@ func Failures(statuses []Status, most int) string {
 	return string(b)
 }
 
-// WriteItem writes the rows of a patch in the shape's layout. What has to be
-// copied for that goes through buf, which must not be empty.
+// WriteItem writes the rows of a patch, 8-bit samples, in the shape's layout and
+// type. What has to be copied for that goes through buf, which must not be empty,
+// and for floats hold a pixel (12 bytes do).
 func WriteItem(w io.Writer, buf, pix []byte, stride int, s Shape) error {
+	if s.LUT != nil {
+		return writeFloats(w, buf, pix, stride, s)
+	}
 	n := s.Width * s.Channels
 	switch {
 	case stride == n && (!s.Planar || s.Channels == 1):
@@ -174,11 +182,19 @@ func WriteItem(w io.Writer, buf, pix []byte, stride int, s Shape) error {
 
 // WriteFill writes the patch that stands for one that failed.
 func WriteFill(w io.Writer, buf []byte, s Shape) error {
+	if s.LUT != nil {
+		return fillFloats(w, buf, s)
+	}
 	left := s.ItemBytes()
 	fill := buf[:min(left, int64(len(buf)))]
 	for i := range fill {
 		fill[i] = s.Fill
 	}
+	return repeat(w, fill, left)
+}
+
+// repeat writes fill again and again, until so many bytes are written.
+func repeat(w io.Writer, fill []byte, left int64) error {
 	for left > 0 {
 		n, err := w.Write(fill[:min(left, int64(len(fill)))])
 		if err != nil {

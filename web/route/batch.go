@@ -17,8 +17,10 @@ type Batch struct {
 	Last          bool   // raw: the statuses stand behind the pixels
 	Channels      int    // 1 or 3; 0: as the slides are
 	Quality       int    // 0: the server's
-	Fill          uint8  // the value of a failed item's samples
-	Bounds        bool   // origin=bounds
+	Fill          uint8  // the value of a failed item's samples, before LUT
+	Type          microtome.DataType
+	LUT           *microtome.LUT // makes Type of 8-bit samples; nil for uint8
+	Bounds        bool           // origin=bounds
 	Tolerance     float64
 	Items         []BatchItem
 }
@@ -56,6 +58,8 @@ type batchJSON struct {
 	Format    string            `json:"format"`
 	Layout    string            `json:"layout"`
 	Type      string            `json:"dtype"`
+	Mean      []*float64        `json:"mean"`
+	Std       []*float64        `json:"std"`
 	Channels  int64             `json:"channels"`
 	Quality   int64             `json:"quality"`
 	Fill      int64             `json:"fill"`
@@ -137,8 +141,6 @@ func (in *batchJSON) settings() (Batch, error) {
 		return b, malformed("fill is not in 0 to 255")
 	case in.Tolerance != nil && !(*in.Tolerance > 0 && *in.Tolerance < 1):
 		return b, malformed("mpp_tolerance is not above 0 and below 1")
-	case in.Type != "" && in.Type != "uint8":
-		return b, &microtome.Unsupported{Tag: "dtype", Value: strconv.Quote(shorten(in.Type))}
 	}
 	b.Width, b.Height = int(in.Width), int(in.Height)
 	if in.Tolerance != nil {
@@ -180,7 +182,7 @@ func (in *batchJSON) settings() (Batch, error) {
 	if b.Planar && (b.Format == "jpeg" || b.Format == "png") {
 		return b, malformed("layout NCHW is for arrays, not for %s", b.Format)
 	}
-	return b, nil
+	return b, in.floats(&b)
 }
 
 // over is base with what p says instead.

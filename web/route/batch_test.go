@@ -48,7 +48,7 @@ func TestParseBatchRefuses(t *testing.T) {
 		{batch(`"mpp_tolerance":1`), "mpp_tolerance", microtome.ErrMalformed}, {batch(`"origin":"x"`), "origin", microtome.ErrMalformed},
 		{batch(`"level":0,"mpp":1`), "more than one", microtome.ErrMalformed}, {batch(`"mpp":0`), "mpp", microtome.ErrMalformed},
 		{batch(`"mpp":NaN`), "at mpp: invalid character 'N' looking for beginning of value", microtome.ErrMalformed}, {batch(`"background":"red"`), "background", microtome.ErrMalformed},
-		{batch(`"format":"gif"`), "gif", microtome.ErrUnsupported}, {batch(`"dtype":"float16"`), "float16", microtome.ErrUnsupported},
+		{batch(`"format":"gif"`), "gif", microtome.ErrUnsupported}, {batch(`"dtype":"float64"`), "float64", microtome.ErrUnsupported},
 		{batch(`"format":"png","layout":"NCHW"`), "NCHW", microtome.ErrMalformed}, {batch(`"statuses":"x"`), "statuses", microtome.ErrMalformed},
 		{batch(`"format":"npy","statuses":"last"`), "statuses last", microtome.ErrMalformed},
 		{item(`{"x":0}`), "item 1: x and y", microtome.ErrMalformed}, {item(`{"x":0.5,"y":0}`), "item 1: x is", microtome.ErrMalformed},
@@ -76,6 +76,7 @@ func FuzzParseBatch(f *testing.F) {
 	f.Add([]byte(`{"slide":"a","width":2,"height":3,"mpp":0.5,"items":[{"x":1,"y":-2,"level":1,"background":"ffffff"}]}`))
 	f.Add([]byte(`{"slide":"a\\"","width":2,"height":3,"items":[{"x":1,"y":2,"x":3},{"X":0,"y":NaN`))
 	f.Add([]byte(`{"width":1e9,"items":[{}],"layout":"NCHW"}`))
+	f.Add([]byte(`{"slide":"a","width":2,"height":3,"dtype":"float16","mean":[0.5,1e4,0],"std":[null],"items":[{"x":1,"y":2}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		b, err := ParseBatch(body)
 		if err != nil {
@@ -84,7 +85,7 @@ func FuzzParseBatch(f *testing.F) {
 			}
 			return
 		}
-		if b.Width < 1 || b.Height < 1 || len(b.Items) == 0 || b.Tolerance < 0 || b.Tolerance >= 1 {
+		if b.Width < 1 || b.Height < 1 || len(b.Items) == 0 || b.Tolerance < 0 || b.Tolerance >= 1 || (b.LUT == nil) != (b.Type == microtome.Uint8) {
 			t.Fatalf("%q: %+v", body, b)
 		}
 		for _, it := range b.Items {
