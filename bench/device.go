@@ -63,7 +63,9 @@ type DeviceOptions struct {
 	Settings []DeviceSettings // of the grid's sweep
 	Random   int              // patches
 	Exact    int              // tiles that are held against the CPU's; negative: all
-	Progress func(string)
+	// Python runs the peers over the slide at Path; "" leaves them out.
+	Python, Path string
+	Progress     func(string)
 }
 
 // DeviceRow is one figure.
@@ -104,6 +106,9 @@ func RunDevice(ctx context.Context, o DeviceOptions) (*DeviceReport, error) {
 	}
 	for _, a := range at {
 		r.grid = append(r.grid, patchAt(o.Slides[0], a.X, a.Y, o.Protocol.Patch))
+	}
+	if err := r.peers(ctx); err != nil {
+		return nil, err
 	}
 	bare, err := r.bare(ctx)
 	if err != nil {
@@ -432,6 +437,10 @@ func (r *DeviceReport) Print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "task\tsettings\tmedian a second\tlow to high\ttiles by device\tby CPU\t")
 	for _, row := range r.Rows {
+		if len(row.Rates) == 0 {
+			fmt.Fprintf(t, "%s\t%s\tabsent\t\t\t\t%s\n", row.Task, row.Settings, row.Note)
+			continue
+		}
 		fmt.Fprintf(t, "%s\t%s\t%.0f %s\t%.0f to %.0f\t%d\t%d\t%s\n", row.Task, row.Settings, Median(row.Rates), row.Unit,
 			slices.Min(row.Rates), slices.Max(row.Rates), row.Device, row.CPU, row.Note)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -141,10 +140,7 @@ func (w *Worker) patches(ctx context.Context, q Ask, from, to int, sums []uint32
 			return res.Err
 		}
 		if q.Sum {
-			pix, stride, _ := res.Pixels.Host()
-			for y := range q.Patch {
-				sums[from+i] = crc32.Update(sums[from+i], crc32.IEEETable, pix[y*stride:][:3*q.Patch])
-			}
+			sums[from+i] = sumOf(res.Pixels)
 		}
 		res.Pixels.Release()
 	}

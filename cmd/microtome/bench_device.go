@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -31,9 +32,13 @@ func (f *benchFlags) runDevice(cmd *cobra.Command, paths []string) (err error) {
 	}
 	cpu := decode.NewCPU(decode.Options{Queue: 1 << 20})
 	defer func() { err = errors.Join(err, cpu.Close()) }()
+	f.protocol.ColdCache = f.coldCache << 20
 	o := bench.DeviceOptions{
 		Protocol: f.protocol, Machine: bench.ThisMachine(buildVersion()), CPU: cpu, Encoder: cpu, Random: f.protocol.Random, Exact: f.exact,
 		Progress: func(what string) { fmt.Fprintf(cmd.ErrOrStderr(), "%s\n", what) },
+	}
+	if f.peers != "none" {
+		o.Python, o.Path = f.python, paths[0]
 	}
 	for _, p := range paths {
 		s, err := openSlide(ctx, p)
@@ -54,10 +59,18 @@ func (f *benchFlags) runDevice(cmd *cobra.Command, paths []string) (err error) {
 	o.Bare = func(s bench.DeviceSettings, tiles []microtome.Tile, span time.Duration) (float64, error) {
 		return gpu.Bare(settle(s), tiles, span)
 	}
+	if f.soak > 0 {
+		return f.runSoak(cmd, o, settle)
+	}
 	report, err := bench.RunDevice(ctx, o)
 	if err != nil {
 		return err
 	}
+	return f.print(cmd, report, report.Print)
+}
+
+// print writes a report as a table or JSON, and as JSON into the file asked for.
+func (f *benchFlags) print(cmd *cobra.Command, report any, table func(io.Writer) error) error {
 	text, err := json.MarshalIndent(report, "", " ")
 	if err != nil {
 		return err
@@ -71,7 +84,7 @@ func (f *benchFlags) runDevice(cmd *cobra.Command, paths []string) (err error) {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\n", text)
 		return err
 	}
-	return report.Print(cmd.OutOrStdout())
+	return table(cmd.OutOrStdout())
 }
 
 // deviceOpener turns a row's settings into the engine's options.
