@@ -79,12 +79,9 @@ func openVendor(ctx context.Context, vendor string, indexes []int, c *config, cp
 			err = fmt.Errorf("there is no device %s:%d: the driver has %d", vendor, i, len(infos))
 			break
 		}
-		memory := int64(c.DeviceMemory)
-		if memory == 0 {
-			memory = infos[i].Free / 2
-		}
 		var e microtome.Device
-		e, err = gpu.Open(gpu.Options{Vendor: vendor, Index: i, Libraries: c.DeviceLibraries, CPU: cpu, Worker: worker, Arena: memory, Sample: sample})
+		e, err = gpu.Open(gpu.Options{Vendor: vendor, Index: i, Libraries: c.DeviceLibraries, CPU: cpu, Worker: worker,
+			Arena: deviceBudget(c, &infos[i]), Sample: sample})
 		if err != nil {
 			break
 		}
@@ -94,6 +91,15 @@ func openVendor(ctx context.Context, vendor string, indexes []int, c *config, cp
 		return nil, errors.Join(err, closeDevices(list))
 	}
 	return list, nil
+}
+
+// deviceBudget is how much of a device's memory tiles and batches may take, in
+// bytes.
+func deviceBudget(c *config, i *gpu.Info) int64 {
+	if c.DeviceMemory != 0 {
+		return int64(c.DeviceMemory)
+	}
+	return i.Free / 2
 }
 
 func closeDevices(list []microtome.Device) error {

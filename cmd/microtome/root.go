@@ -76,7 +76,7 @@ func newRoot(started *bool) *cobra.Command {
 
 // commands lists the verbs in the order of the help.
 func commands() []*cobra.Command {
-	return []*cobra.Command{newServeCmd(), newInfoCmd(), newRegionCmd(), newSynthCmd(), newVerifyCmd(), newBenchCmd(), newBenchWorkerCmd(), newVipsWorkerCmd(), newGPUWorkerCmd(), newHealthCmd()}
+	return []*cobra.Command{newServeCmd(), newInfoCmd(), newRegionCmd(), newSynthCmd(), newVerifyCmd(), newBenchCmd(), newDoctorCmd(), newBenchWorkerCmd(), newVipsWorkerCmd(), newGPUWorkerCmd(), newHealthCmd()}
 }
 
 // markStart makes every command say when its own work begins.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"image"
 	_ "image/jpeg"
 	_ "image/png"
@@ -27,15 +28,26 @@ func TestMain(m *testing.M) {
 //	exits CODE PROGRAM ...   runs it and checks its exit code
 //	get SOCKET PATH STATUS   asks a server on a Unix socket, into the file "body"
 //	size FILE WxH            checks the size of a picture
+//	doctored FILE TO         takes out of the doctor's JSON what is this host's
+//
+// and, with cgo, the variable FAKE: a folder of fake GPU libraries.
 func TestScripts(t *testing.T) {
+	fakes := fakeLibraries(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("XDG_CACHE_HOME", env.WorkDir+"/cache")
+			env.Setenv("FAKE", fakes)
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"get": scriptGet, "size": scriptSize, "exits": scriptExits,
+			"get": scriptGet, "size": scriptSize, "exits": scriptExits, "doctored": scriptDoctored,
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "cgo" {
+				return fakes != "", nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 	})
 }

@@ -57,8 +57,11 @@ type Options struct {
 	// Sample has one in so many tiles decoded on the CPU too, and compared;
 	// negative: none.
 	Sample int
-	// Timeout is how long a message may take before the worker is given up.
-	Timeout time.Duration
+	// Timeout is how long a message may take before the worker is given up, Start
+	// how long the worker may take until it is ready.
+	Timeout, Start time.Duration
+	// Quiet leaves out what the worker writes to standard error.
+	Quiet bool
 	// Spin is how many microseconds the two sides look for each other's answer
 	// before they sleep.
 	Spin int
@@ -72,8 +75,8 @@ func (o *Options) fill() {
 			*v = to
 		}
 	}
-	set(&o.Lanes, 4)
-	set(&o.Batch, 16)
+	set(&o.Lanes, defaultLanes)
+	set(&o.Batch, defaultBatch)
 	set(&o.Beside, 1)
 	set(&o.Sample, 1000)
 	set(&o.Spin, 50)
@@ -81,7 +84,7 @@ func (o *Options) fill() {
 		o.Arena = 4 << 30
 	}
 	if o.Ring <= 0 {
-		o.Ring = 512 << 20
+		o.Ring = defaultRing
 	}
 	if o.Wait <= 0 {
 		o.Wait = time.Millisecond
@@ -89,7 +92,13 @@ func (o *Options) fill() {
 	if o.Timeout <= 0 {
 		o.Timeout = 4 * time.Second
 	}
+	if o.Start <= 0 {
+		o.Start = startTimeout
+	}
 }
+
+// startTimeout is long: a driver that was idle may take tens of seconds.
+const startTimeout = 60 * time.Second
 
 const (
 	// copyLanes only lay tiles together and copy.
@@ -122,6 +131,7 @@ var _ microtome.Device = (*Engine)(nil)
 type counters struct {
 	decoded, beside, corrupt, batches, made, checked, starts, deaths atomic.Int64
 	nanos                                                            [wire.Stages]atomic.Int64
+	refusal                                                          atomic.Int32 // what the decoder said last of a batch that it refused
 
 	mu         sync.Mutex
 	ineligible map[string]int64
@@ -154,6 +164,10 @@ func Open(o Options) (*Engine, error) {
 	e.info = s.info
 	e.session.Store(s)
 	if err := e.prove(); err != nil {
+		err = &proofError{err}
+		if s.over() {
+			err = fmt.Errorf("%w: %w", err, s.err)
+		}
 		return nil, errors.Join(fmt.Errorf("%s: %w", e.name, err), e.Close())
 	}
 	return e, nil

@@ -309,7 +309,8 @@ func TestMakeRefuses(t *testing.T) {
 func TestFaults(t *testing.T) {
 	for name, refused := range map[string]string{
 		"cuInit:1:100":                        "cuInit",
-		"cuDevicePrimaryCtxRetain:2:999":      "can't be opened",
+		"cuDevicePrimaryCtxRetain:1:999":      "can't be opened: the driver's code 999",
+		"cuDevicePrimaryCtxRetain:2:999":      "open the device: error 5, the driver's code 999",
 		"cuModuleLoadData:1:218":              "load the kernels",
 		"cuMemAlloc:1:2":                      "allocate the arena",
 		"cuMemHostRegister:1:1":               "pin the ring",

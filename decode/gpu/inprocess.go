@@ -32,14 +32,17 @@ func inProcess(o *Options, ring []byte) (transport, native.Info, error) {
 // deviceOf describes the device that the options name, and refuses one that has
 // no decoder.
 func deviceOf(o *Options) (native.Info, error) {
-	all, err := native.Probe(o.Vendor, o.Libraries)
+	n, err := native.Start(o.Vendor, o.Libraries)
 	if err != nil {
 		return native.Info{}, err
 	}
-	if o.Index < 0 || o.Index >= len(all) {
-		return native.Info{}, fmt.Errorf("there is no device %d: the driver has %d", o.Index, len(all))
+	if o.Index < 0 || o.Index >= n {
+		return native.Info{}, &wire.Failure{Kind: wire.None, Text: fmt.Sprintf("there is no device %d: the driver has %d", o.Index, n)}
 	}
-	info := all[o.Index]
+	info, err := native.Describe(o.Vendor, o.Index)
+	if err != nil {
+		return info, err
+	}
 	if info.Engines == 0 {
 		return info, fmt.Errorf("%s (%s) has no JPEG engine, or %s does not tell: it would not be exact", info.Name, info.Arch, info.Decoder)
 	}

@@ -64,8 +64,8 @@ func (e *Engine) eligible(t *microtome.Tile, s *canon.Stream) error {
 	if err := canon.Parse(t, s); err != nil {
 		return err
 	}
-	if !e.kinds[s.Sampling] {
-		return errors.New(s.Sampling.String() + " is not exact on this device")
+	if err := e.exact(s.Sampling); err != nil {
+		return err
 	}
 	if e.o.Unchecked {
 		return nil
@@ -74,6 +74,14 @@ func (e *Engine) eligible(t *microtome.Tile, s *canon.Stream) error {
 		return errors.New(native.WalkReasons[n])
 	}
 	return nil
+}
+
+// exact says why the device's pixels of a sampling are not used.
+func (e *Engine) exact(s canon.Sampling) error {
+	if e.kinds[s] {
+		return nil
+	}
+	return errors.New(s.String() + " is not exact on this device")
 }
 
 // place writes the canonical stream into the ring.
@@ -188,6 +196,9 @@ func (e *Engine) decodeBatch(s *session, lane int, live []*loading, msg *wire.Ba
 			status[i] = tiles[i].Status
 		}
 		e.count.batches.Add(int64(m.VendorCalls))
+		if m.VendorCode != 0 {
+			e.count.refusal.Store(m.VendorCode)
+		}
 		e.spent(m)
 	})
 	if err != nil {

@@ -27,24 +27,30 @@ type Options struct {
 	Blocking     bool
 	Sample       int
 	Timeout      time.Duration
+	Start        time.Duration
+	Quiet        bool
 	Spin         int
 }
 
 var errNone = &microtome.Unsupported{Tag: "build", Value: "without a GPU engine: it needs cgo and Linux"}
 
-// Info is that of the builds that have an engine.
-type Info struct {
-	Vendor, Name, Arch, PCI  string
-	Driver, Decoder          string
-	Libraries                []string
-	Memory, Free             int64
-	Engines, Multiprocessors int
-}
-
 // Probe fails.
 func Probe(context.Context, []string, []string, string, string) ([]Info, error) {
 	return nil, errNone
 }
+
+// Look fails.
+func Look(context.Context, []string, []string, string, string) Survey {
+	return Survey{Trouble: &Trouble{Step: StepBuild, Err: errNone}}
+}
+
+// Examine fails.
+func Examine(Options) Examined {
+	return Examined{Limits: limits(nil), Trouble: &Trouble{Step: StepBuild, Err: errNone}}
+}
+
+// OfHost knows nothing.
+func OfHost() Host { return Host{} }
 
 // Bare fails.
 func Bare(Options, []microtome.Tile, time.Duration) (float64, error) { return 0, errNone }

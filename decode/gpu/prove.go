@@ -24,6 +24,11 @@ var proofTiles embed.FS
 // needed are the samplings without which the engine refuses to start.
 var needed = map[canon.Sampling]bool{canon.S444: true, canon.S420: true}
 
+// proofError is why the proof was not passed.
+type proofError struct{ error }
+
+func (e *proofError) Unwrap() error { return e.error }
+
 // prove decodes the embedded tiles on the device and holds the pixels against
 // libjpeg-turbo's. A sampling that differs is left to the CPU, or, when most
 // slides need it, is the reason not to start.
@@ -88,7 +93,7 @@ func (e *Engine) difference(ctx context.Context, t *microtome.Tile) (int, error)
 	}
 	defer r.Pixels.Release()
 	if e.count.decoded.Load() == before {
-		return 0, errors.New("the device did not decode it")
+		return 0, fmt.Errorf("the device did not decode it (the decoder's code: %d)", e.count.refusal.Load())
 	}
 	return e.compare(ctx, t, r.Pixels)
 }

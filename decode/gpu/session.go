@@ -190,6 +190,9 @@ func (s *session) send(lane int, b *wire.Batch, seen func(m *wire.Message, tiles
 	m := b.Write(mem)
 	rc, err := s.run.do(lane, at)
 	if err != nil {
+		if rc != wire.OK && m.VendorCode != 0 { // an answer, which says what the vendor's library said
+			err = fmt.Errorf("%w, the vendor's code %d", err, m.VendorCode)
+		}
 		return rc, err
 	}
 	if seen != nil {

@@ -4,8 +4,6 @@ package gpu
 
 import (
 	"bufio"
-	"bytes"
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -15,12 +13,14 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/microtome/microtome/decode/gpu/native"
+	"github.com/microtome/microtome/decode/gpu/wire"
 )
 
 // order is what the server asks of a worker, in JSON on its standard input.
@@ -34,11 +34,10 @@ type order struct {
 	Probe                   bool // list the devices, and end
 }
 
-// greeting is the worker's answer, one line of JSON on its standard output.
+// greeting is the worker's answer, a line of JSON on its standard output.
 type greeting struct {
-	Info    native.Info
-	Devices []native.Info `json:",omitempty"`
-	Error   string        `json:",omitempty"`
+	Info   wire.Info
+	Failed *wire.Failure `json:",omitempty"`
 }
 
 // The child's file descriptors: the ring, and a socket for each lane.
@@ -55,20 +54,12 @@ func Work(in io.Reader, out io.Writer) error {
 		return fmt.Errorf("gpu-worker is started by the server: its order can't be read: %w", err)
 	}
 	if o.Probe {
-		list, err := native.Probe(o.Vendor, o.Libraries)
-		hello := greeting{Devices: list}
-		if err != nil {
-			hello.Error = err.Error()
-		}
-		return json.NewEncoder(out).Encode(hello)
+		return tell(&o, json.NewEncoder(out))
 	}
 	d, info, err := open(&o)
-	hello := greeting{Info: info}
-	if err != nil {
-		hello.Error = err.Error()
-	}
-	if err := json.NewEncoder(out).Encode(hello); err != nil || hello.Error != "" {
-		return errors.Join(err, errors.New(hello.Error))
+	hello := greeting{Info: info, Failed: failure(err)}
+	if wrong := json.NewEncoder(out).Encode(hello); wrong != nil || err != nil {
+		return errors.Join(wrong, err)
 	}
 	var lanes sync.WaitGroup
 	for i := range o.Lanes + o.CopyLanes {
@@ -81,35 +72,7 @@ func Work(in io.Reader, out io.Writer) error {
 	return nil // the process ends, and the driver takes all back
 }
 
-// Info describes a device.
-type Info = native.Info
-
-// Probe lists a vendor's devices by a child, which may crash in their libraries.
-func Probe(ctx context.Context, worker, env []string, vendor, libraries string) ([]Info, error) {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	in, err := json.Marshal(order{Vendor: vendor, Libraries: libraries, Probe: true})
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, worker[0], worker[1:]...)
-	cmd.Env = append(os.Environ(), env...)
-	cmd.Stdin = bytes.NewReader(in)
-	var hello greeting
-	out, err := cmd.Output()
-	if err == nil {
-		err = json.Unmarshal(out, &hello)
-	}
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("the probe of %s failed: %w", vendor, err)
-	case hello.Error != "":
-		return nil, errors.New(hello.Error)
-	}
-	return hello.Devices, nil
-}
-
-func open(o *order) (*native.Device, native.Info, error) {
+func open(o *order) (*native.Device, wire.Info, error) {
 	opts := Options{Vendor: o.Vendor, Libraries: o.Libraries, Index: o.Index, Lanes: o.Lanes, Batch: o.Batch, Arena: o.Arena, Blocking: o.Blocking}
 	info, err := deviceOf(&opts)
 	if err != nil {
@@ -143,13 +106,17 @@ type childLane struct {
 	last chan struct{} // closed when the message sent last has its answer
 }
 
-const startTimeout = 60 * time.Second
+// How a worker ends that is not asked to.
+var (
+	errDied   = errors.New("the worker died")
+	errSilent = errors.New("the worker did not answer")
+)
 
-func startWorker(o *Options, ring int) (transport, native.Info, error) {
+func startWorker(o *Options, ring int) (transport, wire.Info, error) {
 	c := &child{timeout: o.Timeout, spin: time.Duration(o.Spin) * time.Microsecond}
 	ours, theirs, err := sockets(o.Lanes + copyLanes)
 	if err != nil {
-		return nil, native.Info{}, err
+		return nil, wire.Info{}, err
 	}
 	c.lanes = make([]childLane, len(ours))
 	for i, fd := range ours {
@@ -167,13 +134,15 @@ func startWorker(o *Options, ring int) (transport, native.Info, error) {
 	dup, err := unix.FcntlInt(uintptr(ring), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		closeAll(ours)
-		return nil, native.Info{}, err
+		return nil, wire.Info{}, err
 	}
 	shared := os.NewFile(uintptr(dup), "ring")
 	defer shared.Close()
 	c.cmd = exec.Command(o.Worker[0], o.Worker[1:]...)
 	c.cmd.Env = append(os.Environ(), o.Env...)
-	c.cmd.Stderr = os.Stderr
+	if !o.Quiet {
+		c.cmd.Stderr = os.Stderr
+	}
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	c.cmd.ExtraFiles = append([]*os.File{shared}, files...)
 	info, err := c.greet(o)
@@ -185,14 +154,14 @@ func startWorker(o *Options, ring int) (transport, native.Info, error) {
 }
 
 // greet starts the child and waits until it is ready.
-func (c *child) greet(o *Options) (native.Info, error) {
+func (c *child) greet(o *Options) (wire.Info, error) {
 	in, err := c.cmd.StdinPipe()
 	if err != nil {
-		return native.Info{}, err
+		return wire.Info{}, err
 	}
 	out, err := c.cmd.StdoutPipe()
 	if err != nil {
-		return native.Info{}, err
+		return wire.Info{}, err
 	}
 	// The child dies with the thread that starts it, so that must not end.
 	started := make(chan error, 1)
@@ -208,26 +177,33 @@ func (c *child) greet(o *Options) (native.Info, error) {
 		_ = c.cmd.Wait() // how it ended is seen on the lanes
 	}()
 	if err := <-started; err != nil {
-		return native.Info{}, err
+		return wire.Info{}, err
 	}
 	err = json.NewEncoder(in).Encode(order{
 		Vendor: o.Vendor, Libraries: o.Libraries, Index: o.Index, Lanes: o.Lanes, CopyLanes: copyLanes,
 		Batch: o.Batch, Arena: o.Arena, Ring: o.Ring, Spin: o.Spin, Blocking: o.Blocking,
 	})
 	hello := greeting{}
-	watch := time.AfterFunc(startTimeout, func() { _ = c.cmd.Process.Kill() })
+	var late atomic.Bool
+	watch := time.AfterFunc(o.Start, func() {
+		late.Store(true)
+		_ = c.cmd.Process.Kill()
+	})
 	if err == nil {
 		var line []byte
 		if line, err = bufio.NewReader(out).ReadBytes('\n'); err == nil {
 			err = json.Unmarshal(line, &hello)
 		} else {
-			err = fmt.Errorf("it ended before it was ready: %w", err)
+			err = fmt.Errorf("%w: it ended before it was ready", errDied)
 		}
 	}
 	watch.Stop()
 	close(ended)
-	if err == nil && hello.Error != "" {
-		err = errors.New(hello.Error)
+	if late.Load() {
+		err = fmt.Errorf("%w for %v", errSilent, o.Start)
+	}
+	if err == nil && hello.Failed != nil {
+		err = hello.Failed
 	}
 	return hello.Info, err
 }
@@ -281,9 +257,9 @@ func (c *child) do(lane int, at int64) (int, error) {
 	switch {
 	case errors.Is(err, unix.EAGAIN):
 		_ = c.cmd.Process.Kill()
-		return 0, fmt.Errorf("the worker did not answer for %v", c.timeout)
+		return 0, fmt.Errorf("%w for %v", errSilent, c.timeout)
 	case err != nil || n != len(b):
-		return 0, errors.New("the worker died")
+		return 0, errDied
 	}
 	rc := int(int64(binary.NativeEndian.Uint64(b[:])))
 	return rc, fatal(rc)

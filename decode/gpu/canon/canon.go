@@ -184,33 +184,45 @@ func (p *parser) frame(seg []byte) error {
 	return p.sampling()
 }
 
-// sampling names the factors. Factors that say the same in other numbers (4:4:4
-// as 2x2 everywhere) go to the CPU: decoders disagree on them.
+// SamplingOf names the sampling factors, across and down, of a stream's components.
+// Its error is why hardware can't have them: factors that say the same in other
+// numbers (4:4:4 as 2x2 everywhere) go to the CPU, since decoders disagree on them.
+func SamplingOf(factors ...[2]int) (Sampling, error) {
+	one := [2]int{1, 1}
+	if len(factors) == 1 {
+		if factors[0] != one {
+			return 0, ineligible("grey with sampling factors")
+		}
+		return Gray, nil
+	}
+	for _, f := range factors[1:] {
+		if f != one {
+			return 0, ineligible("odd sampling factors")
+		}
+	}
+	switch factors[0] {
+	case one:
+		return S444, nil
+	case [2]int{2, 1}:
+		return S422, nil
+	case [2]int{2, 2}:
+		return S420, nil
+	case [2]int{1, 2}:
+		return S440, nil
+	}
+	return 0, ineligible("odd sampling factors")
+}
+
+// sampling names the factors.
 func (p *parser) sampling() error {
 	s := p.s
-	one := [2]int{1, 1}
-	f := func(i int) [2]int { return [2]int{s.Components[i].horiz, s.Components[i].vertic} }
-	if s.N == 1 {
-		if f(0) != one {
-			return ineligible("grey with sampling factors")
-		}
-		s.Sampling = Gray
-	} else {
-		if f(1) != one || f(2) != one {
-			return ineligible("odd sampling factors")
-		}
-		switch f(0) {
-		case one:
-			s.Sampling = S444
-		case [2]int{2, 1}:
-			s.Sampling = S422
-		case [2]int{2, 2}:
-			s.Sampling = S420
-		case [2]int{1, 2}:
-			s.Sampling = S440
-		default:
-			return ineligible("odd sampling factors")
-		}
+	var factors [3][2]int
+	for i := range s.N {
+		factors[i] = [2]int{s.Components[i].horiz, s.Components[i].vertic}
+	}
+	var err error
+	if s.Sampling, err = SamplingOf(factors[:s.N]...); err != nil {
+		return err
 	}
 	h, v := s.Components[0].horiz, s.Components[0].vertic
 	if s.Width%h != 0 || s.Height%v != 0 {

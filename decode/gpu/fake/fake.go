@@ -5,6 +5,7 @@ package fake
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -13,9 +14,19 @@ import (
 // Env is the variable that orders faults: see lib/fault.h.
 const Env = "MICROTOME_FAKE"
 
-// NVIDIA builds libcuda.so.1 and libnvjpeg.so.13 into dir.
+// DriverVersion is that of the fake driver.
+const DriverVersion = "999.10.01"
+
+// NVIDIA builds libcuda.so.1, a link to the file with the driver's version as a
+// real one is, and libnvjpeg.so.13 into dir.
 func NVIDIA(dir string) error {
-	if err := build(dir, "libcuda.so.1", "cuda.c"); err != nil {
+	file := "libcuda.so." + DriverVersion
+	if err := build(dir, file, "cuda.c"); err != nil {
+		return err
+	}
+	link := filepath.Join(dir, "libcuda.so.1")
+	_ = os.Remove(link) // of an earlier build
+	if err := os.Symlink(file, link); err != nil {
 		return err
 	}
 	return build(dir, "libnvjpeg.so.13", "nvjpeg.c", "-ljpeg")

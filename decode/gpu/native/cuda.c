@@ -4,6 +4,7 @@
 // here from the libraries' documentation; only what is called stands here.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,8 +94,8 @@ CUDA_SYMBOLS(DECLARE)
 NVJPEG_SYMBOLS(DECLARE)
 
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
-static int loaded;
-static char cuda_file[256], nvjpeg_file[256];
+static int opened, loaded, host_code; // host_code: of the calls that have no device
+static mt_library driver, decoder;
 
 struct mt_gpu {
   CUdevice device;
@@ -111,23 +112,47 @@ struct mt_jpeg {
   size_t *lens;
 };
 
-static void *first_of(const char *dir, const char *const *names, char *why, size_t n) {
+// first_of opens the first of names that can be. What is wrong with one that is
+// there says more than that another is not.
+static void *first_of(mt_library *l, const char *dir, const char *const *names) {
+  static const char absent[] = ": cannot open shared object file: No such file";
   char path[512];
+  int told = 0;
   for (; *names; names++) {
-    snprintf(path, sizeof path, "%s%s%s", dir, *dir ? "/" : "", *names);
+    int n = snprintf(path, sizeof path, "%s%s%s", dir, *dir ? "/" : "", *names);
+    size_t used = strlen(l->looked);
+    snprintf(l->looked + used, sizeof l->looked - used, "%s%s", used ? "\n" : "", path);
     void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (lib) return lib;
-    snprintf(why, n, "%s", dlerror());
+    struct link_map *m;
+    if (lib) {
+      l->why[0] = l->absent = 0;
+      snprintf(l->file, sizeof l->file, "%s", dlinfo(lib, RTLD_DI_LINKMAP, &m) ? path : m->l_name);
+      return lib;
+    }
+    const char *said = dlerror();
+    int there = strncmp(said, path, n) != 0 || strncmp(said + n, absent, sizeof absent - 1) != 0;
+    if ((there && !told) || !*l->why) snprintf(l->why, sizeof l->why, "%s", said);
+    told |= there;
+    l->absent = !told;
   }
   return NULL;
 }
 
-static void file_of(void *symbol, char *to, size_t n) {
-  Dl_info i;
-  if (dladdr(symbol, &i) && i.dli_fname) snprintf(to, n, "%s", i.dli_fname);
+// driver_version: libcuda.so.1 is a link to libcuda.so.580.95.05, the driver's own
+// number, which CUDA does not tell; else the kernel's module says it.
+static void driver_version(mt_library *l) {
+  char *real = realpath(l->file, NULL);
+  const char *v = real ? strstr(real, "libcuda.so.") : NULL;
+  if (v) v += strlen("libcuda.so.");
+  if (v && strspn(v, "0123456789") >= 3) snprintf(l->version, sizeof l->version, "%s", v);
+  free(real);
+  FILE *f = *l->version ? NULL : fopen("/sys/module/nvidia/version", "re");
+  if (!f) return;
+  if (fscanf(f, "%31[0-9.]", l->version) != 1) l->version[0] = 0;
+  fclose(f);
 }
 
-static int load_locked(const char *dir, char *why, size_t n) {
+static int open_locked(const char *dir) {
   // The driver belongs to the host: it is never taken from a folder of
   // libraries unless it lies there too.
   static const char *const cuda_names[] = {"libcuda.so.1", NULL};
@@ -136,24 +161,44 @@ static int load_locked(const char *dir, char *why, size_t n) {
   static const char *const nvjpeg_places[] = {
       "/usr/local/cuda/lib64/libnvjpeg.so.13", "/usr/local/cuda/lib64/libnvjpeg.so.12",
       "/usr/local/cuda/lib64/libnvjpeg.so", NULL};
-  void *cuda = first_of(dir, cuda_names, why, n);
-  if (!cuda && *dir) cuda = first_of("", cuda_names, why, n);
-  if (!cuda) return MT_GPU_MISSING;
-  void *nvjpeg = first_of(dir, nvjpeg_names, why, n);
-  if (!nvjpeg && !*dir) nvjpeg = first_of("", nvjpeg_places, why, n);
-  if (!nvjpeg) return MT_GPU_MISSING;
-#define FIND(lib, symbol)                                                      \
-  if (!(*(void **)&p_##symbol = dlsym(lib, #symbol))) {                        \
-    snprintf(why, n, "%s has no %s", #lib, #symbol);                           \
-    return MT_GPU_MISSING;                                                     \
-  }
-#define FIND_CUDA(name, args) FIND(cuda, name)
-#define FIND_NVJPEG(name, args) FIND(nvjpeg, name)
+  driver = (mt_library){.role = "driver"};
+  decoder = (mt_library){.role = "decoder"};
+  void *cuda = first_of(&driver, dir, cuda_names);
+  if (!cuda && *dir) cuda = first_of(&driver, "", cuda_names);
+  void *nvjpeg = first_of(&decoder, dir, nvjpeg_names);
+  if (!nvjpeg && !*dir) nvjpeg = first_of(&decoder, "", nvjpeg_places);
+#define FIND(l, lib, symbol)                                                   \
+  if (lib && !(*(void **)&p_##symbol = dlsym(lib, #symbol)) && !*(l).why)      \
+    snprintf((l).why, sizeof(l).why, "%s has no %s", (l).file, #symbol);
+#define FIND_CUDA(name, args) FIND(driver, cuda, name)
+#define FIND_NVJPEG(name, args) FIND(decoder, nvjpeg, name)
   CUDA_SYMBOLS(FIND_CUDA)
   NVJPEG_SYMBOLS(FIND_NVJPEG)
-  file_of(*(void **)&p_cuInit, cuda_file, sizeof cuda_file);
-  file_of(*(void **)&p_nvjpegCreateEx, nvjpeg_file, sizeof nvjpeg_file);
-  int e = p_cuInit(0);
+  if (cuda) driver_version(&driver);
+  int v[3] = {0};
+  if (nvjpeg && p_nvjpegGetProperty) {
+    for (int i = 0; i < 3; i++) p_nvjpegGetProperty(i, &v[i]);
+    snprintf(decoder.version, sizeof decoder.version, "%d.%d.%d", v[0], v[1], v[2]);
+  }
+  return *driver.why || *decoder.why ? MT_GPU_MISSING : MT_GPU_OK;
+}
+
+static int nv_libraries(const char *dir, mt_library *found) {
+  pthread_mutex_lock(&loading);
+  if (!opened && open_locked(dir) == MT_GPU_OK) opened = 1;
+  found[0] = driver;
+  found[1] = decoder;
+  pthread_mutex_unlock(&loading);
+  return 2;
+}
+
+static int load_locked(const char *dir, char *why, size_t n) {
+  if (!opened && open_locked(dir)) {
+    snprintf(why, n, "%s", *driver.why ? driver.why : decoder.why);
+    return MT_GPU_MISSING;
+  }
+  opened = 1;
+  int e = host_code = p_cuInit(0);
   if (e) {
     snprintf(why, n, "cuInit: CUDA error %d", e);
     return e == 100 ? MT_GPU_NONE : MT_GPU_LOST;
@@ -171,7 +216,7 @@ static int nv_load(const char *dir, char *why, size_t n) {
 
 static int kind(mt_gpu *g, int e) {
   if (e == 0) return MT_GPU_OK;
-  if (g) g->code = e;
+  *(g ? &g->code : &host_code) = e;
   return e == CUDA_ERROR_OUT_OF_MEMORY ? MT_GPU_MEMORY : MT_GPU_LOST;
 }
 #define TRY(g, call)                                                           \
@@ -189,11 +234,7 @@ static int attribute(CUdevice d, int a) {
 }
 
 static void decoder_info(mt_gpu_info *i) {
-  int major = 0, minor = 0, patch = 0;
-  p_nvjpegGetProperty(0, &major);
-  p_nvjpegGetProperty(1, &minor);
-  p_nvjpegGetProperty(2, &patch);
-  snprintf(i->decoder, sizeof i->decoder, "nvJPEG %d.%d.%d", major, minor, patch);
+  snprintf(i->decoder, sizeof i->decoder, "nvJPEG %s", decoder.version);
   nvjpegHandle_t h;
   if (p_nvjpegCreateEx(NVJPEG_BACKEND_HARDWARE, NULL, NULL, 0, &h)) return;
   unsigned engines = 0, cores = 0;
@@ -217,8 +258,8 @@ static int nv_info(int index, mt_gpu_info *i) {
   int v = 0;
   p_cuDriverGetVersion(&v);
   snprintf(i->driver, sizeof i->driver, "CUDA %d.%d", v / 1000, v % 1000 / 10);
-  snprintf(i->libraries[0], sizeof i->libraries[0], "%s", cuda_file);
-  snprintf(i->libraries[1], sizeof i->libraries[1], "%s", nvjpeg_file);
+  snprintf(i->libraries[0], sizeof i->libraries[0], "%s", driver.file);
+  snprintf(i->libraries[1], sizeof i->libraries[1], "%s", decoder.file);
   CUcontext c;
   int e = p_cuDevicePrimaryCtxRetain(&c, d);
   if (e) return kind(NULL, e);
@@ -242,6 +283,7 @@ static int nv_open(int index, int blocking, mt_gpu **out) {
   if (blocking) rc = kind(g, p_cuDevicePrimaryCtxSetFlags_v2(g->device, CU_CTX_SCHED_BLOCKING_SYNC));
   if (!rc) rc = kind(g, p_cuDevicePrimaryCtxRetain(&g->context, g->device));
   if (rc) {
+    host_code = g->code;
     free(g);
     return rc;
   }
@@ -250,11 +292,12 @@ static int nv_open(int index, int blocking, mt_gpu **out) {
 }
 
 static void nv_close(mt_gpu *g) {
+  host_code = g->code; // of the call for which it is closed
   p_cuDevicePrimaryCtxRelease_v2(g->device);
   free(g);
 }
 
-static int nv_last_code(mt_gpu *g) { return g->code; }
+static int nv_last_code(mt_gpu *g) { return g ? g->code : host_code; }
 
 static int nv_alloc(mt_gpu *g, uint64_t bytes, uint64_t *at) {
   BIND(g);
@@ -270,7 +313,7 @@ static void nv_free(mt_gpu *g, uint64_t at) {
 
 static int nv_pin(mt_gpu *g, void *at, uint64_t bytes) {
   BIND(g);
-  return kind(g, p_cuMemHostRegister_v2(at, bytes, CU_HOST_REGISTER_PORTABLE));
+  return kind(g, p_cuMemHostRegister_v2(at, bytes, CU_HOST_REGISTER_PORTABLE)) ? MT_GPU_PIN : MT_GPU_OK;
 }
 
 static void nv_unpin(mt_gpu *g, void *at) {
@@ -395,7 +438,7 @@ static int nv_decode(mt_gpu *g, mt_jpeg *j, mt_stream s, mt_jpeg_in *in, int n) 
 
 const mt_vendor mt_nvidia = {
     .name = "nvidia",
-    .load = nv_load, .count = nv_count, .info = nv_info, .open = nv_open, .close = nv_close,
+    .libraries = nv_libraries, .load = nv_load, .count = nv_count, .info = nv_info, .open = nv_open, .close = nv_close,
     .last_code = nv_last_code,
     .alloc = nv_alloc, .free = nv_free, .pin = nv_pin, .unpin = nv_unpin,
     .stream = nv_stream, .stream_end = nv_stream_end,

@@ -50,6 +50,8 @@ const mt_vendor *mt_vendor_of(const char *name) {
   return strcmp(name, "nvidia") == 0 ? &mt_nvidia : NULL;
 }
 
+int vendor_libraries(const mt_vendor *v, const char *dir, mt_library *found) { return v->libraries(dir, found); }
+int vendor_last_code(const mt_vendor *v) { return v->last_code(NULL); }
 int vendor_load(const mt_vendor *v, const char *dir, char *why, size_t n) { return v->load(dir, why, n); }
 int vendor_count(const mt_vendor *v, int *n) { return v->count(n); }
 int vendor_info(const mt_vendor *v, int index, mt_gpu_info *info) { return v->info(index, info); }
@@ -93,7 +95,7 @@ int mt_engine_open(const mt_vendor *v, const mt_options *o, mt_engine **out, cha
   return MT_GPU_OK;
 failed:
   if (strcmp(step, "load") != 0)
-    snprintf(why, n, "%s: error %d, the driver's code %d", step, rc, e->gpu ? v->last_code(e->gpu) : 0);
+    snprintf(why, n, "%s: error %d, the driver's code %d", step, rc, v->last_code(e->gpu));
   mt_engine_close(e);
   return rc;
 }

@@ -24,6 +24,8 @@ typedef struct {
 const mt_vendor *mt_vendor_of(const char *name); // NULL: none
 
 // What Go can't call through a table.
+int vendor_libraries(const mt_vendor *v, const char *dir, mt_library *found);
+int vendor_last_code(const mt_vendor *v);
 int vendor_load(const mt_vendor *v, const char *dir, char *why, size_t n);
 int vendor_count(const mt_vendor *v, int *n);
 int vendor_info(const mt_vendor *v, int index, mt_gpu_info *info);

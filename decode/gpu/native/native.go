@@ -21,6 +21,8 @@ import "C"
 import (
 	_ "embed"
 	"fmt"
+	"strconv"
+	"strings"
 	"unsafe"
 
 	"github.com/microtome/microtome/decode/gpu/canon"
@@ -33,50 +35,64 @@ import (
 //go:embed kernels_sm_75.ptx
 var kernelsPTX string
 
-// Error is what the engine or a vendor's library said.
-type Error struct {
-	Kind int    // wire.Missing, …
-	Text string // what failed
-}
-
-func (e *Error) Error() string { return e.Text }
-
 // Info describes a device.
-type Info struct {
-	Vendor, Name, Arch, PCI string
-	Driver, Decoder         string   // versions
-	Libraries               []string // files
-	Memory, Free            int64    // bytes
-	// Engines are units that decode JPEG, 0 when the device has none.
-	Engines, Multiprocessors int
-}
+type Info = wire.Info
 
-// Probe lists a vendor's devices. libraries is the folder of its libraries, ""
-// for the system's. It opens libraries that may crash: call it in a child.
-func Probe(vendor, libraries string) ([]Info, error) {
+// Libraries opens a vendor's libraries, in the folder or, when that is "", the
+// system's, and says where they were found. They may crash: call it in a child,
+// and the functions below too.
+func Libraries(vendor, folder string) ([]wire.Library, error) {
 	v, err := table(vendor)
 	if err != nil {
 		return nil, err
 	}
-	dir := C.CString(libraries)
+	dir := C.CString(folder)
+	defer C.free(unsafe.Pointer(dir))
+	var found [C.MT_LIBRARIES]C.mt_library
+	out := make([]wire.Library, C.vendor_libraries(v, dir, &found[0]))
+	for i := range out {
+		c := &found[i]
+		out[i] = wire.Library{
+			Role: C.GoString(&c.role[0]), Looked: strings.Split(C.GoString(&c.looked[0]), "\n"), File: C.GoString(&c.file[0]),
+			Version: C.GoString(&c.version[0]), Why: C.GoString(&c.why[0]), Absent: c.absent != 0,
+		}
+	}
+	return out, nil
+}
+
+// Start opens a vendor's libraries, starts its driver, and returns how many
+// devices that has.
+func Start(vendor, folder string) (int, error) {
+	v, err := table(vendor)
+	if err != nil {
+		return 0, err
+	}
+	dir := C.CString(folder)
 	defer C.free(unsafe.Pointer(dir))
 	var why [256]C.char
 	if rc := C.vendor_load(v, dir, &why[0], C.size_t(len(why))); rc != 0 {
-		return nil, &Error{int(rc), C.GoString(&why[0])}
+		return 0, &wire.Failure{Kind: int(rc), Code: int(C.vendor_last_code(v)), Text: C.GoString(&why[0])}
 	}
 	var n C.int
 	if rc := C.vendor_count(v, &n); rc != 0 {
-		return nil, &Error{int(rc), "the driver does not say how many devices there are"}
+		return 0, &wire.Failure{Kind: int(rc), Code: int(C.vendor_last_code(v)), Text: "the driver does not say how many devices there are"}
 	}
-	out := make([]Info, n)
-	for i := range out {
-		var c C.mt_gpu_info
-		if rc := C.vendor_info(v, C.int(i), &c); rc != 0 {
-			return nil, &Error{int(rc), fmt.Sprintf("device %d can't be opened", i)}
-		}
-		out[i] = infoOf(vendor, &c)
+	return int(n), nil
+}
+
+// Describe says what a device is, once its vendor is started.
+func Describe(vendor string, index int) (Info, error) {
+	v, err := table(vendor)
+	if err != nil {
+		return Info{}, err
 	}
-	return out, nil
+	var c C.mt_gpu_info
+	rc := C.vendor_info(v, C.int(index), &c)
+	if rc != 0 {
+		code := int(C.vendor_last_code(v))
+		err = &wire.Failure{Kind: int(rc), Code: code, Text: fmt.Sprintf("device %d can't be opened: the driver's code %d", index, code)}
+	}
+	return infoOf(vendor, &c), err
 }
 
 func infoOf(vendor string, c *C.mt_gpu_info) Info {
@@ -91,7 +107,18 @@ func infoOf(vendor string, c *C.mt_gpu_info) Info {
 			o.Libraries = append(o.Libraries, s)
 		}
 	}
+	o.Kernels, o.Fit = kernelsFor(o.Arch)
 	return o
+}
+
+// kernelsFor says what the kernels were compiled for, and whether a device runs
+// them: drivers compile PTX for all that came later.
+func kernelsFor(arch string) (target string, fit bool) {
+	_, rest, _ := strings.Cut(kernelsPTX, ".target ")
+	target, _, _ = strings.Cut(rest, "\n")
+	least, err := strconv.Atoi(strings.TrimPrefix(target, "sm_"))
+	has, err2 := strconv.Atoi(strings.TrimPrefix(arch, "sm_"))
+	return target, err == nil && err2 == nil && has >= least
 }
 
 func table(vendor string) (*C.mt_vendor, error) {
@@ -99,7 +126,7 @@ func table(vendor string) (*C.mt_vendor, error) {
 	defer C.free(unsafe.Pointer(name))
 	v := C.mt_vendor_of(name)
 	if v == nil {
-		return nil, &Error{wire.Missing, "this build has no engine for " + vendor}
+		return nil, &wire.Failure{Kind: wire.Missing, Text: "this build has no engine for " + vendor}
 	}
 	return v, nil
 }
@@ -142,7 +169,7 @@ func Open(o Options) (*Device, error) {
 	var why [256]C.char
 	if rc := C.mt_engine_open(v, &opt, &d.e, &why[0], C.size_t(len(why))); rc != 0 {
 		C.free(unsafe.Pointer(d.kernels))
-		return nil, &Error{int(rc), C.GoString(&why[0])}
+		return nil, &wire.Failure{Kind: int(rc), Code: int(C.vendor_last_code(v)), Text: C.GoString(&why[0])}
 	}
 	return d, nil
 }

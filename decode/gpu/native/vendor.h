@@ -22,6 +22,7 @@ enum {
   MT_GPU_REFUSED = 4,  // the decoder refused the batch
   MT_GPU_LOST = 5,     // anything else that the device or driver said
   MT_GPU_INVALID = 6,  // the message breaks its own format
+  MT_GPU_PIN = 7,      // the host's memory can't be pinned
 };
 
 typedef struct {
@@ -34,6 +35,17 @@ typedef struct {
   uint32_t jpeg_engines; // units that decode JPEG; 0: none
   uint32_t multiprocessors;
 } mt_gpu_info;
+
+// mt_library is a library that a vendor's engine needs, and where it was looked for.
+typedef struct {
+  char role[16];    // driver, decoder
+  char looked[512]; // what the loader was asked for, a line each
+  char file[256];   // what it opened; empty: nothing
+  char version[32]; // empty: unknown
+  char why[256];    // what is wrong with it; empty: nothing
+  int absent;       // no file of that name was there
+} mt_library;
+enum { MT_LIBRARIES = 3 }; // at most
 
 typedef struct mt_gpu mt_gpu;
 typedef struct mt_jpeg mt_jpeg;
@@ -51,8 +63,11 @@ typedef struct {
 
 typedef struct {
   const char *name;
-  // load opens the libraries of the folder dir, or of the loader's own search
-  // when dir is empty. why is filled in when it fails. It may be called again.
+  // libraries opens those of the folder dir, or of the loader's own search when
+  // dir is empty, and returns how many it describes. It may be called again.
+  int (*libraries)(const char *dir, mt_library *found);
+  // load opens them and starts the driver. why is filled in when it fails. It may
+  // be called again.
   int (*load)(const char *dir, char *why, size_t why_len);
   int (*count)(int *n);
   int (*info)(int index, mt_gpu_info *info);
@@ -60,7 +75,7 @@ typedef struct {
   // answers, and idle cores.
   int (*open)(int index, int blocking, mt_gpu **gpu);
   void (*close)(mt_gpu *gpu);
-  int (*last_code)(mt_gpu *gpu);
+  int (*last_code)(mt_gpu *gpu); // NULL: of the calls that have no device
 
   int (*alloc)(mt_gpu *gpu, uint64_t bytes, uint64_t *at);
   void (*free)(mt_gpu *gpu, uint64_t at);

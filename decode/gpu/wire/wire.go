@@ -31,6 +31,7 @@ const (
 	Refused = 4
 	Lost    = 5
 	Invalid = 6
+	Pin     = 7
 )
 
 // NoSource is an Upload's Src that fills with Value instead.

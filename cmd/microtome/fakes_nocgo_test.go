@@ -1,0 +1,7 @@
+//go:build !cgo || !linux
+
+package main
+
+import "testing"
+
+func fakeLibraries(*testing.T) string { return "" }
