@@ -28,6 +28,9 @@ type told struct {
 	Failed    *wire.Failure  `json:",omitempty"`
 }
 
+// stepDone ends what a worker tells.
+const stepDone Step = "done"
+
 // tell describes a vendor's libraries and devices, one line a step: what comes
 // before a crash is known.
 func tell(o *order, out *json.Encoder) error {
@@ -45,7 +48,7 @@ func tell(o *order, out *json.Encoder) error {
 			return err
 		}
 	}
-	return nil
+	return out.Encode(told{Step: stepDone})
 }
 
 // failure is an error as it goes to the server.
@@ -93,6 +96,11 @@ func Look(ctx context.Context, worker, env []string, vendor, libraries string) S
 		if lines.Decode(&line) != nil {
 			break
 		}
+		if line.Step == stepDone {
+			_ = cmd.Process.Kill() // libraries may hang when they are left, too
+			go func() { _ = cmd.Wait() }()
+			return s
+		}
 		at = s.add(&line, at)
 	}
 	ended := make(chan error, 1)
@@ -111,6 +119,8 @@ func Look(ctx context.Context, worker, env []string, vendor, libraries string) S
 		s.Trouble = &Trouble{Step: at, Silent: true, Err: errSilent}
 	case err != nil:
 		s.Trouble = &Trouble{Step: at, Died: true, Err: fmt.Errorf("%w: %w%s", errDied, err, said.signal())}
+	default:
+		s.Trouble = &Trouble{Step: at, Died: true, Err: errDied}
 	}
 	return s
 }
