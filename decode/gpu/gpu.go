@@ -120,7 +120,9 @@ type Engine struct {
 	session atomic.Pointer[session] // nil while there is none
 	strikes []time.Time
 	off     error
+	wrong   bool // off for good
 	closed  bool
+	past    []*session // all that were, in builds that look for leaks
 	evict   func() bool
 	lost    func()
 	all     sync.WaitGroup
@@ -201,29 +203,45 @@ const (
 // fail ends a session: everything in its arena is lost. The worker is started
 // again unless it has died too often.
 func (e *Engine) fail(s *session, why error) {
-	if !s.end(why) {
+	if !e.end(s, why) {
 		return
 	}
-	e.count.deaths.Add(1)
 	e.mu.Lock()
 	e.session.CompareAndSwap(s, nil)
 	lost := e.lost
-	now := time.Now()
-	e.strikes = append(e.strikes, now)
-	for len(e.strikes) > 0 && now.Sub(e.strikes[0]) > strikeSpan {
-		e.strikes = e.strikes[1:]
-	}
-	again := !e.closed && e.off == nil
-	if again && len(e.strikes) >= maxStrikes {
-		e.off = fmt.Errorf("the worker died %d times within an hour, last: %w", len(e.strikes), why)
-		again = false
-	}
-	if again {
-		e.all.Go(e.restart)
-	}
 	e.mu.Unlock()
 	if lost != nil {
-		lost()
+		lost() // before there is another session
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.strike(why)
+}
+
+// end ends a session once, and says whether this call did.
+func (e *Engine) end(s *session, why error) bool {
+	if !s.end(why) {
+		return false
+	}
+	e.queue.wake() // lanes that wait for tiles end with it
+	return true
+}
+
+// strike counts a death of the worker, before it was ready or after, and has it
+// started again unless there were too many. The engine is locked.
+func (e *Engine) strike(why error) {
+	e.count.deaths.Add(1)
+	now := time.Now()
+	e.strikes = append(e.strikes, now)
+	for now.Sub(e.strikes[0]) > strikeSpan {
+		e.strikes = e.strikes[1:]
+	}
+	switch {
+	case e.closed || e.off != nil:
+	case len(e.strikes) >= maxStrikes:
+		e.off = fmt.Errorf("the worker died %d times within an hour, last: %w", len(e.strikes), why)
+	default:
+		e.all.Go(e.restart)
 	}
 }
 
@@ -234,9 +252,9 @@ func (e *Engine) restart() {
 	defer e.mu.Unlock()
 	switch {
 	case err != nil:
-		e.off = err
+		e.strike(err)
 	case e.closed || e.off != nil:
-		e.all.Go(func() { s.end(errClosed) })
+		e.end(s, errClosed)
 	default:
 		e.session.Store(s)
 	}
@@ -244,12 +262,16 @@ func (e *Engine) restart() {
 
 var errClosed = errors.New("the engine is closed")
 
-// Reset turns an engine that was off on again.
+// Reset forgives the deaths of the worker: an engine that is off because of them
+// is started again. One whose pixels were wrong stays off, which is an error.
 func (e *Engine) Reset() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed {
+	switch {
+	case e.closed:
 		return errClosed
+	case e.wrong:
+		return fmt.Errorf("%s stays off until the next start: %w", e.name, e.off)
 	}
 	e.strikes = nil
 	if e.off != nil {
@@ -262,8 +284,8 @@ func (e *Engine) Reset() error {
 // turnOff ends the engine for good: its pixels can't be trusted.
 func (e *Engine) turnOff(why error) {
 	e.mu.Lock()
-	if e.off == nil {
-		e.off = why
+	if !e.wrong {
+		e.wrong, e.off = true, why
 	}
 	e.mu.Unlock()
 	if s := e.session.Load(); s != nil {
@@ -277,14 +299,21 @@ func (e *Engine) Close() error {
 	e.closed = true
 	e.mu.Unlock()
 	e.queue.close()
-	s := e.session.Swap(nil)
-	var leaked error
-	if s != nil {
-		leaked = s.leaks()
+	if s := e.session.Swap(nil); s != nil {
 		s.end(errClosed)
 	}
 	e.all.Wait()
-	return leaked
+	return e.leaks()
+}
+
+// leaks tells of what sessions still hold when the engine is closed, in builds
+// that look for it.
+func (e *Engine) leaks() error {
+	var errs []error
+	for _, s := range e.past {
+		errs = append(errs, s.leaks())
+	}
+	return errors.Join(errs...)
 }
 
 // start makes a session and its lanes.
@@ -294,6 +323,11 @@ func (e *Engine) start() (*session, error) {
 		return nil, err
 	}
 	e.count.starts.Add(1)
+	if poisonFreed {
+		e.mu.Lock()
+		e.past = append(e.past, s)
+		e.mu.Unlock()
+	}
 	for i := range e.o.Lanes {
 		// While a lane decodes one batch the next lies before it.
 		for range lanesAhead {
@@ -344,25 +378,39 @@ func (e *Engine) room(ctx context.Context, s *session, n int64) (int64, error) {
 	e.mu.Lock()
 	evict := e.evict
 	e.mu.Unlock()
-	return e.take(ctx, s, s.arena, n, evict)
-}
-
-// arrayRoom takes n bytes for what is made; it waits until others are given back.
-func (e *Engine) arrayRoom(ctx context.Context, s *session, n int64) (int64, error) {
-	return e.take(ctx, s, s.arrays, n, nil)
-}
-
-func (e *Engine) take(ctx context.Context, s *session, from *slots, n int64, evict func() bool) (int64, error) {
-	if at, ok := from.get(n); ok {
+	at, ok := s.arena.get(n)
+	if ok {
 		return at, nil
+	}
+	err := e.await(ctx, s, s.arena, n, evict, func() bool {
+		at, ok = s.arena.get(n)
+		return ok
+	})
+	return at, err
+}
+
+// arrayRoom takes n bytes for what is made, and scratch bytes for the making. It
+// waits until others are given back, and holds nothing meanwhile: two that wait for
+// each other's pieces would wait for ever.
+func (e *Engine) arrayRoom(ctx context.Context, s *session, n, scratch int64) (at, temp int64, err error) {
+	err = e.await(ctx, s, s.arrays, n+scratch, nil, func() (ok bool) {
+		at, temp, ok = s.arrays.getBoth(n, scratch)
+		return ok
+	})
+	return at, temp, err
+}
+
+// await waits until got is true, which takes some of n bytes.
+func (e *Engine) await(ctx context.Context, s *session, from *slots, n int64, evict, got func() bool) error {
+	if got() {
+		return nil
 	}
 	deadline := time.NewTimer(roomWait)
 	defer deadline.Stop()
 	for {
 		changed := from.changed()
-		from.reclaim()
-		if at, ok := from.get(n); ok {
-			return at, nil
+		if got() {
+			return nil
 		}
 		if evict != nil && evict() {
 			continue
@@ -370,11 +418,11 @@ func (e *Engine) take(ctx context.Context, s *session, from *slots, n int64, evi
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return 0, ctx.Err()
+			return ctx.Err()
 		case <-s.gone:
-			return 0, microtome.ErrDeviceLost
+			return microtome.ErrDeviceLost
 		case <-deadline.C:
-			return 0, fmt.Errorf("%s has no memory for %d bytes: %w", e.name, n, microtome.ErrBusy)
+			return fmt.Errorf("%s has no memory for %d bytes: %w", e.name, n, microtome.ErrBusy)
 		}
 	}
 }

@@ -138,9 +138,9 @@ func (e *Engine) lose(l *loading, err error) {
 	l.then(microtome.Result{Err: err})
 }
 
-// flush ends all tiles that wait: their session is over.
-func (e *Engine) flush() {
-	for _, l := range e.queue.drain() {
+// flush ends the tiles of a session that wait: it is over.
+func (e *Engine) flush(s *session) {
+	for _, l := range e.queue.drain(s) {
 		e.lose(l, microtome.ErrDeviceLost)
 	}
 }
@@ -154,7 +154,7 @@ func (e *Engine) decodeLane(s *session, lane int) {
 	for {
 		batch = e.queue.take(batch, s.gone)
 		if batch == nil {
-			e.flush()
+			e.flush(s)
 			return
 		}
 		live := batch[:0]
@@ -171,7 +171,7 @@ func (e *Engine) decodeLane(s *session, lane int) {
 		goes := len(live) == 0 || e.decodeBatch(s, lane, live, &msg)
 		e.queue.done()
 		if !goes {
-			e.flush()
+			e.flush(s)
 			return
 		}
 	}

@@ -19,21 +19,28 @@ type maker struct {
 	lut  uint32
 	size int   // bytes of a sample
 	at   int64 // of the answer
-	temp []int64
+	temp int64 // of what filters need meanwhile
 	need int64 // of the arena's end, while it is made
 }
 
 // Make implements microtome.Device.
 func (e *Engine) Make(ctx context.Context, b *microtome.DeviceBatch) (microtome.DeviceArray, error) {
+	a, err := e.lay(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	e.count.made.Add(int64(len(b.Patches)))
+	return a, nil
+}
+
+// lay is Make, for the engine's own use too: it is not counted.
+func (e *Engine) lay(ctx context.Context, b *microtome.DeviceBatch) (*array, error) {
 	s := e.session.Load()
 	if s == nil || !s.hold() {
 		return nil, microtome.ErrDeviceLost
 	}
 	m := &maker{e: e, s: s, b: b}
 	a, err := m.make(ctx)
-	for _, at := range m.temp {
-		s.arrays.put(at)
-	}
 	if m.need > 0 {
 		s.makers.Release(m.need)
 	}
@@ -41,7 +48,6 @@ func (e *Engine) Make(ctx context.Context, b *microtome.DeviceBatch) (microtome.
 		s.drop()
 		return nil, err
 	}
-	e.count.made.Add(int64(len(b.Patches)))
 	return a, nil
 }
 
@@ -56,15 +62,14 @@ func (m *maker) make(ctx context.Context) (*array, error) {
 	if b.Host && total > m.e.o.Ring/4 {
 		return nil, fmt.Errorf("a batch of %d bytes: %w", total, microtome.ErrLimit)
 	}
-	// All that the batch needs at once, before it takes the first piece: two that
-	// wait for each other's would wait for ever.
-	need := slotSize(total)
+	var scratch int64
 	for i := range b.Patches {
 		if f := b.Patches[i].Filter; f != nil {
 			source, line := m.scratch(f)
-			need += slotSize(source) + slotSize(line)
+			scratch += source + line
 		}
 	}
+	need := slotSize(total) + slotSize(scratch)
 	if need > m.s.making {
 		return nil, fmt.Errorf("a batch that takes %d bytes: %w", need, microtome.ErrLimit)
 	}
@@ -73,17 +78,19 @@ func (m *maker) make(ctx context.Context) (*array, error) {
 	}
 	m.need = need
 	m.words()
-	at, err := m.e.arrayRoom(ctx, m.s, total)
-	if err != nil {
+	var err error
+	if m.at, m.temp, err = m.e.arrayRoom(ctx, m.s, total, scratch); err != nil {
 		return nil, err
 	}
-	m.at = at
-	a := &array{s: m.s, at: at, ring: -1, bytes: total}
-	if err = m.patches(ctx, each); err == nil {
+	if scratch > 0 {
+		defer m.s.free(m.temp, scratch)
+	}
+	a := &array{s: m.s, at: m.at, ring: -1, bytes: total}
+	if err = m.patches(each); err == nil {
 		err = m.run(ctx, a)
 	}
 	if err != nil {
-		m.s.free(at, total)
+		m.s.free(m.at, total)
 		return nil, err
 	}
 	return a, nil
@@ -101,7 +108,7 @@ func (m *maker) words() {
 	}
 }
 
-func (m *maker) patches(ctx context.Context, each int64) error {
+func (m *maker) patches(each int64) error {
 	b := m.b
 	for i := range b.Patches {
 		p := &b.Patches[i]
@@ -119,25 +126,19 @@ func (m *maker) patches(ctx context.Context, each int64) error {
 			}
 			continue
 		}
-		if err := m.filtered(ctx, p, out); err != nil {
+		if err := m.filtered(p, out); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// filtered lays the source of a patch on a piece of the arena, and filters it.
-func (m *maker) filtered(ctx context.Context, p *microtome.DevicePatch, out wire.Out) error {
+// filtered lays the source of a patch beside the answer, and filters it.
+func (m *maker) filtered(p *microtome.DevicePatch, out wire.Out) error {
 	f := p.Filter
 	bytes, line := m.scratch(f)
-	var at [2]int64
-	for i, n := range [2]int64{bytes, line} {
-		var err error
-		if at[i], err = m.e.arrayRoom(ctx, m.s, n); err != nil {
-			return err
-		}
-		m.temp = append(m.temp, at[i])
-	}
+	at := [2]int64{m.temp, m.temp + bytes}
+	m.temp += bytes + line
 	source := wire.Out{
 		Dst: uint64(at[0]), W: uint32(f.Width), H: uint32(f.Height), Channels: uint8(f.Channels), Bytes: 1,
 		RGB: out.RGB, LUT: wire.NoLUT,
@@ -153,8 +154,10 @@ func (m *maker) filtered(ctx context.Context, p *microtome.DevicePatch, out wire
 
 // scratch is what a filter's source and its lines take.
 func (m *maker) scratch(f *microtome.DeviceFilter) (source, line int64) {
+	const align = 256
 	rows := int64(f.Height) * int64(f.Channels)
-	return rows * int64(f.Width), 2 * rows * int64(m.b.Width)
+	source, line = rows*int64(f.Width), 2*rows*int64(m.b.Width)
+	return (source + align - 1) &^ (align - 1), (line + align - 1) &^ (align - 1)
 }
 
 // taps enters the weights of an axis.

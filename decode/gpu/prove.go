@@ -101,7 +101,7 @@ func (e *Engine) difference(ctx context.Context, t *microtome.Tile) (int, error)
 // compare decodes a tile on the CPU, and reads its device pixels back.
 func (e *Engine) compare(ctx context.Context, t *microtome.Tile, px microtome.Pixels) (int, error) {
 	w, h, ch := t.VisibleWidth, t.VisibleHeight, px.Channels()
-	a, err := e.Make(ctx, &microtome.DeviceBatch{
+	a, err := e.lay(ctx, &microtome.DeviceBatch{
 		Width: w, Height: h, Channels: ch, Host: true,
 		Patches: []microtome.DevicePatch{{Covered: true, Pieces: []microtome.DevicePiece{{Pixels: px, From: image.Rect(0, 0, w, h)}}}},
 	})

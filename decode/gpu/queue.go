@@ -118,18 +118,32 @@ func (q *queue) done() {
 	q.mu.Unlock()
 }
 
-// drain takes all that wait.
-func (q *queue) drain() []*loading {
+// drain takes all that wait of a session. Those of the next may wait already.
+func (q *queue) drain(s *session) []*loading {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	out := q.items
-	q.items = nil
+	var out []*loading
+	rest := q.items[:0]
+	for _, l := range q.items {
+		if l.s == s {
+			out = append(out, l)
+		} else {
+			rest = append(rest, l)
+		}
+	}
+	clear(q.items[len(rest):])
+	q.items = rest
 	q.less.Broadcast()
 	return out
 }
 
-// wake has lanes look whether they must stop.
-func (q *queue) wake() { q.more.Broadcast() }
+// wake has lanes look whether they must stop. It takes the lock: a lane that has
+// just looked sleeps before, and hears it.
+func (q *queue) wake() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.more.Broadcast()
+}
 
 func (q *queue) close() {
 	q.mu.Lock()

@@ -24,7 +24,7 @@ func (e *Engine) quick(s *session, live []*loading) bool {
 	var msg wire.Batch
 	defer e.queue.done()
 	if !e.decodeBatch(s, 0, live, &msg) {
-		e.flush()
+		e.flush(s)
 	}
 	return true
 }
@@ -77,6 +77,6 @@ func (e *Engine) enqueue(l *loading) {
 		return
 	}
 	if l.s.over() {
-		e.flush()
+		e.flush(l.s)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/sys/unix"
@@ -134,7 +133,7 @@ func (s *session) hold() bool {
 
 func (s *session) drop() {
 	if s.refs.Add(-1) == 0 {
-		_ = syscall.Munmap(s.ring) // nobody is left to hear of it
+		_ = unix.Munmap(s.ring) // nobody is left to hear of it
 	}
 }
 
@@ -160,14 +159,20 @@ func (s *session) poison(at, bytes int64) {
 	s.copiers <- lane
 }
 
-// leaks tells of slots in use when the engine is closed, in builds that look for
-// them.
+// leaks tells of what the session still holds: slots, pieces of the ring, or the
+// ring itself. It has ended.
 func (s *session) leaks() error {
 	bytes, n := s.inUse()
-	if !poisonFreed || n == 0 {
-		return nil
+	if n != 0 {
+		return fmt.Errorf("gpu: %d slots of %d bytes were never released", n, bytes)
 	}
-	return fmt.Errorf("gpu: %d slots of %d bytes were never released", n, bytes)
+	if bytes, n = s.rings.inUse(); n != 0 {
+		return fmt.Errorf("gpu: %d pieces of %d bytes of the ring were never released", n, bytes)
+	}
+	if n := s.refs.Load(); n != 0 {
+		return fmt.Errorf("gpu: the ring has %d users", n)
+	}
+	return nil
 }
 
 // inUse is what is taken of the arena.

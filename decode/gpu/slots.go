@@ -52,6 +52,32 @@ func slotSize(n int64) int64 {
 func (s *slots) get(n int64) (at int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.take(n)
+}
+
+// getBoth returns where n and m bytes lie, false when there are not both free. No
+// bytes of m are nowhere.
+func (s *slots) getBoth(n, m int64) (first, second int64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if first, ok = s.take(n); !ok || m == 0 {
+		return first, 0, ok
+	}
+	if second, ok = s.take(m); !ok {
+		s.give(first) // nobody has seen that it was gone
+	}
+	return first, second, ok
+}
+
+// take is get. The lock is held.
+func (s *slots) take(n int64) (at int64, ok bool) {
+	if at, ok = s.find(n); !ok && s.reclaim() {
+		at, ok = s.find(n)
+	}
+	return at, ok
+}
+
+func (s *slots) find(n int64) (at int64, ok bool) {
 	size := slotSize(n)
 	if size > s.slab/2 {
 		return s.run(int((n + s.slab - 1) / s.slab))
@@ -117,8 +143,19 @@ func (s *slots) run(n int) (int64, bool) {
 
 // put gives back what get returned, and wakes who waits.
 func (s *slots) put(at int64) {
-	at -= s.base
 	s.mu.Lock()
+	s.give(at)
+	wake := s.waiters
+	s.waiters = nil
+	s.mu.Unlock()
+	for _, w := range wake {
+		close(w)
+	}
+}
+
+// give is put without the waking. The lock is held.
+func (s *slots) give(at int64) {
+	at -= s.base
 	i := int(at / s.slab)
 	b := &s.slabs[i]
 	if b.size < 0 {
@@ -140,12 +177,6 @@ func (s *slots) put(at int64) {
 		}
 	}
 	s.count--
-	wake := s.waiters
-	s.waiters = nil
-	s.mu.Unlock()
-	for _, w := range wake {
-		close(w)
-	}
 }
 
 // close makes a slab without slots in use free for any class.
@@ -162,15 +193,16 @@ func (s *slots) close(i int) {
 	b.size, b.open = 0, false
 }
 
-// reclaim makes every slab without slots in use free for any class.
-func (s *slots) reclaim() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// reclaim makes every slab without slots in use free for any class, and says
+// whether there were such. The lock is held.
+func (s *slots) reclaim() (some bool) {
 	for i := range s.slabs {
 		if b := &s.slabs[i]; b.size > 0 && b.used == 0 {
 			s.close(i)
+			some = true
 		}
 	}
+	return some
 }
 
 // changed is closed at the next put.

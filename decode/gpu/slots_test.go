@@ -191,22 +191,20 @@ func TestSlotsRuns(t *testing.T) {
 	wholeAgain(t, s)
 }
 
-// The last slab of a class is kept for it until it is reclaimed.
+// The last slab of a class is kept for it until another needs it.
 func TestSlotsReclaim(t *testing.T) {
 	const slab = 1 << 16
 	s := newSlots(0, 2*slab, slab)
 	small, _ := s.get(1)
 	other, _ := s.get(5000)
 	s.put(small)
-	if _, ok := s.get(slab); ok {
-		t.Error("a slab that a class holds was given away")
+	if s.slabs[small/slab].size == 0 {
+		t.Error("a slab was taken from its class though nobody needs it")
 	}
-	s.reclaim()
 	run, ok := s.get(slab)
 	if !ok {
 		t.Error("a slab without slots in use was not reclaimed")
 	}
-	s.reclaim()
 	if again, ok := s.get(5000); !ok || again == other || again/slab != other/slab {
 		t.Errorf("a slab in use was reclaimed: %d beside %d", again, other)
 	} else {
@@ -249,4 +247,32 @@ func TestSlotsChanged(t *testing.T) {
 	}
 	s.put(more)
 	empty(t, s)
+}
+
+// Two pieces are had together or not at all, and nobody is woken for nothing.
+func TestSlotsBoth(t *testing.T) {
+	const slab = 1 << 16
+	s := newSlots(4096, 3*slab, slab)
+	a, b, ok := s.getBoth(2*slab, 5000)
+	if !ok || a != 4096 || b < a+2*slab {
+		t.Fatalf("%d, %d, %v", a, b, ok)
+	}
+	woken := s.changed()
+	if _, _, ok := s.getBoth(5000, slab); ok {
+		t.Error("a slab that is not there")
+	}
+	if bytes, n := s.inUse(); n != 2 || bytes != 2*slab+6144 {
+		t.Errorf("%d bytes in %d pieces after a refusal", bytes, n)
+	}
+	if isClosed(woken) {
+		t.Error("a refusal woke who waits")
+	}
+	s.put(a)
+	s.put(b)
+	if one, _, ok := s.getBoth(slab, 0); !ok {
+		t.Error("one of two")
+	} else {
+		s.put(one)
+	}
+	wholeAgain(t, s)
 }

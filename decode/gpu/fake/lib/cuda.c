@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "fault.h"
 #include "../../native/kernels.h"
@@ -39,8 +40,12 @@ CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) {
   int e = fault("cuMemAlloc");
   if (e) return e;
   if (n > (size_t)1 << 30) return 2;
-  void *at = aligned_alloc(256, (n + 255) / 256 * 256);
+  // Huge pages, where the system has them: an arena is filled at each start.
+  const size_t page = n < (size_t)1 << 21 ? 256 : (size_t)1 << 21;
+  const size_t bytes = (n + page - 1) / page * page;
+  void *at = aligned_alloc(page, bytes);
   if (!at) return 2;
+  if (page > 256) madvise(at, bytes, MADV_HUGEPAGE);
   memset(at, 0xDB, n); // what a program must not rely on
   *p = (CUdeviceptr)(uintptr_t)at;
   return 0;
