@@ -31,7 +31,7 @@ type Device interface {
 	Make(ctx context.Context, b *DeviceBatch) (DeviceArray, error)
 	// Memory is how many bytes the device has for pixels, Evict whom to ask for
 	// some when they are used up: it gives some pixels up, or says that it has
-	// none. Lost is called when all pixels are gone.
+	// none. Lost is called when all pixels are gone, before there can be new ones.
 	Memory() int64
 	Watch(evict func() bool, lost func())
 	Stats() DeviceStats

@@ -21,13 +21,19 @@ type device struct {
 	// room bounds the bytes of tiles and answers of batches under way: half of the
 	// device's memory, so that they can always be had.
 	room *Budget
+	// life counts the losses of the device's memory. It is a part of the keys of
+	// what is kept: a tile that was decoded before a loss may arrive after it.
+	life atomic.Uint64
 }
 
-func newDevice(d microtome.Device) *device {
+func newDevice(dev microtome.Device) *device {
 	// What is kept gives way to what is under way.
-	kept := newPixelCache(d.Memory())
-	d.Watch(kept.Evict, kept.Purge)
-	return &device{Device: d, kept: kept, room: NewBudget(d.Memory()/2, 4*defaultBatches)}
+	d := &device{Device: dev, kept: newPixelCache(dev.Memory()), room: NewBudget(dev.Memory()/2, 4*defaultBatches)}
+	dev.Watch(d.kept.Evict, func() {
+		d.life.Add(1)
+		d.kept.Purge()
+	})
+	return d
 }
 
 // DeviceOptions say what the array of a batch is like.

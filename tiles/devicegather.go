@@ -18,6 +18,7 @@ import (
 type deviceGather struct {
 	d     *device
 	b     *batch
+	life  uint64 // of the device
 	loads []deviceLoad
 	needs []need // of the items
 	uses  []deviceUse
@@ -56,7 +57,7 @@ type deviceUse struct {
 
 // newDeviceGather lists the tiles of a batch.
 func newDeviceGather(d *device, b *batch) *deviceGather {
-	g := &deviceGather{d: d, b: b, needs: make([]need, len(b.items)), named: map[tileKey]int{}}
+	g := &deviceGather{d: d, b: b, life: d.life.Load(), needs: make([]need, len(b.items)), named: map[tileKey]int{}}
 	for i := range b.items {
 		if p := &b.items[i]; p.err == nil {
 			g.list(&p.plan.req, &g.needs[i])
@@ -108,6 +109,7 @@ func (q *request) part() image.Rectangle {
 
 func (g *deviceGather) find(p *picture, col, row int) int {
 	k := p.key(col, row)
+	k.life = g.life
 	if i, ok := g.named[k]; ok {
 		return i
 	}

@@ -17,6 +17,7 @@ type tileKey struct {
 	reduce     int8
 	background microtome.RGB // of what an inherited tile still lacks
 	crop       [4]int32      // min and max of a part; zero for a whole tile
+	life       uint64        // of the device in whose memory the pixels lie
 }
 
 // question is what kind of answer a key names.
