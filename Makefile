@@ -9,8 +9,9 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 LDFLAGS := -s -w -X main.version=$(VERSION)
 PY := $(BUILD)/venv/bin/python
 FUZZTIME ?= 20s
+PTX ?= kernels_sm_75.ptx
 
-.PHONY: help demo test build setup setup-test viewer check unit race nocgo browser pixels fuzz deploy release clean
+.PHONY: help demo test build setup setup-test viewer check unit race nocgo browser pixels fuzz kernels deploy release clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -43,8 +44,10 @@ check: ## formatting, vet, and the house limits
 unit: ## every Go test but the browser's
 	MICROTOME_OPENSLIDE_PYTHON=$(abspath $(PY)) GOEXPERIMENT=cgocheck2 $(GO) test $$($(GO) list ./... | grep -v /browsertest)
 
-race: ## the packages that share memory between goroutines, under the race detector
+race: ## what shares memory, under the race detector; GPU slots poisoned, leaks told
 	$(GO) test -race ./cache/... ./decode/... ./library/... ./tiles/... ./web ./web/deepzoom
+	$(GO) test -tags gpupoison ./decode/gpu/...
+	$(GO) test -tags gpupoison -run 'Device|Kills' ./tiles
 
 nocgo: ## everything that must work without a C compiler
 	CGO_ENABLED=0 $(GO) build ./...
@@ -59,6 +62,10 @@ pixels: build ## our pixels and properties against the real OpenSlide 4.0.1
 
 fuzz: ## every fuzz target, FUZZTIME each
 	scripts/fuzz $(FUZZTIME)
+
+kernels: ## the GPU kernels' PTX anew, by clang-19; it is committed, and a test builds it again
+	cd decode/gpu/native && clang-19 -x cuda --cuda-gpu-arch=sm_75 --cuda-device-only -nocudainc -nocudalib \
+	  -S -O3 -ffp-contract=off -o $(PTX) kernels.cu
 
 deploy: build ## lint and parse the Dockerfile, the compose file and the systemd unit; run none
 	@scripts/setup deploy
