@@ -205,7 +205,12 @@ type damagedSlide struct {
 	seed, oneIn uint64
 }
 
-func (d *damagedSlide) rand(tile int) *rand.Rand { return rand.New(rand.NewPCG(d.seed, uint64(tile))) }
+// rand is a tile's own source. Neighbours must not resemble each other, which they do
+// with seeds that differ by one.
+func (d *damagedSlide) rand(tile int) *rand.Rand {
+	const golden = 0x9e3779b97f4a7c15
+	return rand.New(rand.NewPCG(d.seed*golden, (uint64(tile)+1)*golden))
+}
 
 func (d *damagedSlide) broken(tile int) bool { return d.rand(tile).Uint64N(d.oneIn) == 0 }
 

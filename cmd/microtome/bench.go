@@ -42,6 +42,7 @@ type benchFlags struct {
 	exact                       int
 	soak                        int64
 	soakFor                     time.Duration
+	soakDamaged                 int
 }
 
 func newBenchCmd() *cobra.Command {
@@ -85,7 +86,8 @@ func (f *benchFlags) flags(fl *pflag.FlagSet) {
 	fl.StringVar(&f.libraries, "device-libraries", "", "`folder` of the GPU's libraries (default: the system's)")
 	fl.StringVar(&f.settings, "sweep", "4x32", "of a GPU: lanes x tiles a call, with +beside, +unchecked or +inprocess, and commas between")
 	fl.IntVar(&f.exact, "exact", 2000, "of a GPU: tiles that are held against the CPU's; -1 for all")
-	fl.Int64Var(&f.soak, "soak", 0, "of a GPU: ask instead for so many tiles, 1 in 1,000 damaged, each held against the CPU's")
+	fl.Int64Var(&f.soak, "soak", 0, "of a GPU: ask instead for so many tiles, some damaged, each held against the CPU's")
+	fl.IntVar(&f.soakDamaged, "soak-damaged", 1000, "of the soak: one tile in so many is damaged")
 	fl.DurationVar(&f.soakFor, "soak-for", time.Hour, "end the soak after that time, whatever it has reached")
 }
 

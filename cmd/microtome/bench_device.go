@@ -32,6 +32,9 @@ func (f *benchFlags) runDevice(cmd *cobra.Command, paths []string) (err error) {
 	}
 	cpu := decode.NewCPU(decode.Options{Queue: 1 << 20})
 	defer func() { err = errors.Join(err, cpu.Close()) }()
+	if f.soak < 0 || f.soakFor <= 0 || f.soakDamaged <= 0 {
+		return usagef("--soak, --soak-for and --soak-damaged must be above 0")
+	}
 	f.protocol.ColdCache = f.coldCache << 20
 	o := bench.DeviceOptions{
 		Protocol: f.protocol, Machine: bench.ThisMachine(buildVersion()), CPU: cpu, Encoder: cpu, Random: f.protocol.Random, Exact: f.exact,

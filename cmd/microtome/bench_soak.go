@@ -31,7 +31,7 @@ func (f *benchFlags) runSoak(cmd *cobra.Command, o bench.DeviceOptions, settle f
 	defer cancel()
 	start := time.Now()
 	report, err := bench.Soak(ctx, bench.SoakOptions{
-		Slide: o.Slides[0], CPU: o.CPU, Encoder: o.Encoder, Device: d, Tiles: f.soak, Broken: 1000, Seed: f.protocol.Seed,
+		Slide: o.Slides[0], CPU: o.CPU, Encoder: o.Encoder, Device: d, Tiles: f.soak, Broken: f.soakDamaged, Seed: f.protocol.Seed,
 		Memory: familyMemory, Progress: o.Progress,
 	})
 	if report == nil || err != nil && !errors.Is(err, context.DeadlineExceeded) {
