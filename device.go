@@ -35,7 +35,17 @@ type Device interface {
 	Memory() int64
 	Watch(evict func() bool, lost func())
 	Stats() DeviceStats
+	// Reset asks a device on again that is off because its worker died too often. It
+	// is an error when it stays off.
+	Reset() error
 	Close() error
+}
+
+// DevicePixels are pixels in a device's memory.
+type DevicePixels interface {
+	Pixels
+	// ByCPU says that the CPU decoded them, and that they were copied.
+	ByCPU() bool
 }
 
 // Layout is the order of an array's axes.

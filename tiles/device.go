@@ -187,6 +187,9 @@ func (g *deviceGather) lay(i int, to *microtome.DevicePatch) {
 		}
 		p.drawn++
 		p.hit = p.hit && l.hit
+		if px, ok := l.px.(microtome.DevicePixels); ok && px.ByCPU() {
+			p.engine = "cpu"
+		}
 		at := u.part.Add(n.off)
 		to.Pieces = append(to.Pieces, microtome.DevicePiece{Pixels: l.px, From: u.part.Sub(q.p.cell(l.col, l.row).Min), X: at.Min.X, Y: at.Min.Y})
 	}

@@ -32,6 +32,7 @@ func (d *frail) Ready() bool                       { return true }
 func (d *frail) Memory() int64                     { return 64 << 20 }
 func (d *frail) Watch(_ func() bool, lost func())  { d.lost = lost }
 func (d *frail) Stats() (st microtome.DeviceStats) { return st }
+func (d *frail) Reset() error                      { return nil }
 func (d *frail) Close() error                      { return nil }
 func (p *frailPixels) Host() ([]byte, int, bool)   { return nil, 0, false }
 func (d *frail) Load(ctx context.Context, jobs []microtome.Job, then func(int, microtome.Result)) {

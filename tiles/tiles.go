@@ -179,7 +179,8 @@ type Answer struct {
 	Body   []byte
 	Format microtome.Format
 	Made   Made
-	// Engine decoded it: "cpu", or "none" when nothing was decoded.
+	// Engine decoded it: "gpu" when a device did all of it, "cpu", or "none" when
+	// nothing was decoded.
 	Engine                  string
 	CacheHit                bool
 	Width, Height, Channels int

@@ -135,7 +135,7 @@ func (b *batch) take() error {
 	}
 	a := &m.res.Answer
 	b.results[m.item], b.done[m.item] = m.res, true
-	b.status[m.item] = patchwire.Status{Code: http.StatusOK, Made: uint8(a.Made), Hit: a.CacheHit, Level: a.Level}
+	b.status[m.item] = patchwire.Status{Code: http.StatusOK, Made: uint8(a.Made), Hit: a.CacheHit, Level: a.Level, Engine: uint8(engineOf(a.Engine))}
 	return nil
 }
 

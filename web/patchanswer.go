@@ -138,6 +138,7 @@ type itemJSON struct {
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
 	Made    string `json:"made,omitempty"`
+	Engine  string `json:"engine,omitempty"`
 	Cache   string `json:"cache,omitempty"`
 	Level   *int   `json:"level,omitempty"`
 }
@@ -151,7 +152,7 @@ func (b *batch) item(i int) itemJSON {
 	if st.Hit {
 		cache = "hit"
 	}
-	return itemJSON{Index: i, Status: st.Code, Made: madeNames[st.Made], Cache: cache, Level: &st.Level}
+	return itemJSON{Index: i, Status: st.Code, Made: madeNames[st.Made], Engine: engineNames[st.Engine], Cache: cache, Level: &st.Level}
 }
 
 // streamParts writes the array as its items are made and, as a second part, all
@@ -214,6 +215,9 @@ func (s *server) writePictures(x *exchange, b *batch) error {
 			kind = "application/json"
 		}
 		head := textproto.MIMEHeader{"Microtome-Status": {strconv.Itoa(b.status[i].Code)}}
+		if st := &b.status[i]; st.Code == http.StatusOK {
+			head["Microtome-Tile"] = madeHeaders[st.Made][st.Engine][cacheOf(st.Hit)]
+		}
 		if x.err = writePart(m, kind, int64(len(body)), head, whole(body)); x.err != nil {
 			return nil // the client went away
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/microtome/microtome"
@@ -30,6 +31,17 @@ var madeHeaders = func() (all [len(madeNames)][len(engineNames)][2][]string) {
 	}
 	return all
 }()
+
+// engineOf is where in engineNames an answer's engine stands.
+func engineOf(name string) int { return max(0, slices.Index(engineNames[:], name)) }
+
+// cacheOf is 1 for a hit.
+func cacheOf(hit bool) int {
+	if hit {
+		return 1
+	}
+	return 0
+}
 
 // contentTypes are by microtome.Format.
 var contentTypes = [...][]string{
@@ -139,17 +151,8 @@ func pixelOptions(info *microtome.Info, p *route.Pixels) (tiles.PixelOptions, er
 func (s *server) write(x *exchange, r *http.Request, a tiles.Answer) error {
 	h := x.Header()
 	h["Content-Type"] = contentTypes[a.Format]
-	made, engine, hit := int(a.Made), 0, 0
-	switch a.Engine {
-	case "cpu":
-		engine = 1
-	case "gpu":
-		engine = 2
-	}
-	if a.CacheHit {
-		hit = 1
-	}
-	h["Microtome-Tile"] = madeHeaders[made][engine][hit]
+	made, hit := int(a.Made), cacheOf(a.CacheHit)
+	h["Microtome-Tile"] = madeHeaders[made][engineOf(a.Engine)][hit]
 	x.made = int8(2*made + hit + 1)
 	if a.Preview {
 		// The final picture will have the same address.

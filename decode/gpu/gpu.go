@@ -262,8 +262,8 @@ func (e *Engine) restart() {
 
 var errClosed = errors.New("the engine is closed")
 
-// Reset forgives the deaths of the worker: an engine that is off because of them
-// is started again. One whose pixels were wrong stays off, which is an error.
+// Reset implements microtome.Device. It forgives the deaths of the worker; an engine
+// whose pixels were wrong stays off.
 func (e *Engine) Reset() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

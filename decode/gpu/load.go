@@ -297,7 +297,7 @@ func (e *Engine) onCPU(ctx context.Context, s *session, j *microtome.Job) (*stag
 		return fail(res.Err)
 	}
 	res.Pixels.Release()
-	p := &pixels{s: s, at: at, w: w, h: h, visible: [2]int{w, h}, ch: ch}
+	p := &pixels{s: s, at: at, w: w, h: h, visible: [2]int{w, h}, ch: ch, byCPU: true}
 	p.refs.Store(1)
 	return &staged{px: p, src: src}, nil
 }

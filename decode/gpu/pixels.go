@@ -16,10 +16,11 @@ type pixels struct {
 	w, h    int
 	visible [2]int // the tile's part inside the image
 	ch      int
+	byCPU   bool
 	refs    atomic.Int32
 }
 
-var _ microtome.Pixels = (*pixels)(nil)
+var _ microtome.DevicePixels = (*pixels)(nil)
 
 func (p *pixels) Width() int               { return p.visible[0] }
 func (p *pixels) Height() int              { return p.visible[1] }
@@ -27,6 +28,9 @@ func (p *pixels) Channels() int            { return p.ch }
 func (p *pixels) Type() microtome.DataType { return microtome.Uint8 }
 func (p *pixels) Device() string           { return p.s.name }
 func (p *pixels) Bytes() int64             { return slotSize(int64(p.w) * int64(p.h) * int64(p.ch)) }
+
+// ByCPU implements microtome.DevicePixels.
+func (p *pixels) ByCPU() bool { return p.byCPU }
 
 // Host says that the rows lie in device memory.
 func (p *pixels) Host() ([]byte, int, bool) { return nil, 0, false }

@@ -31,6 +31,8 @@ type Status struct {
 	Made  uint8 // 0 stored, 1 cropped, 2 rendered, 3 empty; NotMade
 	Hit   bool  // everything it needed was in the cache
 	Level int   // the level that its pixels came from
+	// Engine decoded it: 0 none, 1 the CPU, 2 a GPU.
+	Engine uint8
 }
 
 // NotMade is the Made of a failed patch.
@@ -90,14 +92,14 @@ func AppendHead(b []byte, s Shape, failed int, last bool) []byte {
 
 // AppendStatuses appends a status of 8 bytes for each patch: the code in 2, how
 // it was made in 1 (see Status), 1 when all it needed was cached in 1, the level
-// in 2, 0 in 2.
+// in 2, the engine in 1, 0 in 1.
 func AppendStatuses(b []byte, statuses []Status) []byte {
 	le := binary.LittleEndian
 	for _, st := range statuses {
 		b = le.AppendUint16(b, uint16(st.Code))
 		b = append(b, st.Made, flag(st.Hit))
 		b = le.AppendUint16(b, uint16(st.Level))
-		b = le.AppendUint16(b, 0)
+		b = append(b, st.Engine, 0)
 	}
 	return b
 }
