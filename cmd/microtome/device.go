@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 
 	"github.com/spf13/cobra"
 
@@ -29,6 +30,9 @@ func newGPUWorkerCmd() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(resetSignals) > 0 {
+				signal.Ignore(resetSignals...) // of the server; some send it to all of a service
+			}
 			return gpu.Work(cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}

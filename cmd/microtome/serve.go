@@ -36,7 +36,8 @@ name, path and links (symlinked folders below it that may be followed although
 they lead out of it). In the environment, lists are separated by commas.
 
 At a stop signal /readyz turns to 503, requests under way are finished, and the
-exit code is 0. A second signal ends the program at once.`
+exit code is 0. A second signal ends the program at once. SIGUSR1 asks a GPU on
+again that is off because its worker died too often.`
 
 func newServeCmd() *cobra.Command {
 	var files []string
@@ -82,6 +83,7 @@ func serve(ctx context.Context, c *config, log *slog.Logger, out io.Writer) erro
 		return err
 	}
 	defer closeLogged(log, "engine", e.close)
+	defer resetAtSignal(log, e.devices)()
 	if len(c.Slides) == 0 {
 		demo, err := demoSlide(ctx, out)
 		if err != nil {
