@@ -44,6 +44,12 @@ func newSite(t *testing.T, base string, more func(dir string)) *site {
 // newSiteAt is newSite with rendered tiles encoded at a quality (0: the default).
 func newSiteAt(t *testing.T, base string, quality int, more func(dir string)) *site {
 	t.Helper()
+	return newSiteOf(t, base, tiles.Options{Quality: quality}, more)
+}
+
+// newSiteOf is newSite with a reader's quality and devices.
+func newSiteOf(t *testing.T, base string, o tiles.Options, more func(dir string)) *site {
+	t.Helper()
 	if !viewer.Bundled() {
 		skip(t, "the viewer's pages are not in this build: run make viewer")
 	}
@@ -57,7 +63,8 @@ func newSiteAt(t *testing.T, base string, quality int, more func(dir string)) *s
 		t.Fatal(err)
 	}
 	cpu := decode.NewCPU(decode.Options{})
-	reader, err := tiles.New(tiles.Options{Decoder: cpu, Encoder: cpu, AnswerBytes: 32 << 20, PixelBytes: 64 << 20, Quality: quality, PyramidDir: t.TempDir()})
+	o.Decoder, o.Encoder, o.AnswerBytes, o.PixelBytes, o.PyramidDir = cpu, cpu, 32<<20, 64<<20, t.TempDir()
+	reader, err := tiles.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
