@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,13 +83,40 @@ func TestStatusPageOfAGPU(t *testing.T) {
 	if across := eval[[]string](b, `[...document.querySelectorAll("th[scope=col]")].map((t) => t.textContent).filter((t) => t === "nvidia:0")`); len(across) != 2 {
 		t.Errorf("%d columns are the GPU's, want its own and its cache's", len(across))
 	}
-	eval[bool](b, `document.querySelector("section:last-of-type").scrollIntoView() === undefined`)
+	eval[bool](b, `[...document.querySelectorAll("h2")].find((h) => h.textContent === "GPUs").scrollIntoView() === undefined`)
 	b.keep("status-gpu")
 	// Other tiles: the page follows.
 	s.patches(t, `"items":[{"slide":"demo.svs","x":2050,"y":2050},{"slide":"demo.svs","x":3010,"y":3010}]`)
 	b.until(rows + `("GPUs")["Patches made"] === "6"`)
 	if got, want := eval[string](b, rows+`("GPUs")["Tiles decoded"]`), fmt.Sprint(e.Stats().Decoded); got != want || e.Stats().Decoded == st.Decoded {
 		t.Errorf("%s tiles, the engine says %s", got, want)
+	}
+	b.clean()
+}
+
+// TestStatusPageOfTwoGPUs looks at the status of two of which one is off: why stands
+// in its column alone.
+func TestStatusPageOfTwoGPUs(t *testing.T) {
+	s := newSite(t, "/", nil)
+	s.setFault(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/status.json") {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"build":{"go":"go1"},"devices":{"nvidia:0":{"state":"ready","made":7},"nvidia:1":{"state":"off","why":"the worker died 3 times","made":9}}}`)
+		return true
+	})
+	b := newTab(t, desktop(1))
+	b.open(s.url + "status")
+	b.until(`document.querySelectorAll("data").length === 6`)
+	shown := eval[[]string](b, `[...document.querySelectorAll("section:last-of-type tbody tr")].map((r) => [...r.children].map((c) => c.textContent).join("|"))`)
+	for _, want := range []string{"State|ready|off", "Patches made|7|9", "Why it is off||the worker died 3 times"} {
+		if !slices.Contains(shown, want) {
+			t.Errorf("no %q in %q", want, shown)
+		}
+	}
+	if text := eval[string](b, `document.getElementById("state").textContent`); !strings.HasPrefix(text, "As of") {
+		t.Errorf("the page says: %s", text)
 	}
 	b.clean()
 }

@@ -34,8 +34,9 @@ function grid(name, section, across) {
   const table = make("table"), head = make("thead"), body = make("tbody"), top = make("tr");
   top.append(make("th"), ...across.map((c) => heading(c, "col")));
   head.append(top);
-  for (const key of Object.keys(section[across[0]])) {
-    body.append(row(word(name, key), ...across.map((c) => cell(`${name}.${c}.${key}`))));
+  // What only some have (why a GPU is off) is a row too.
+  for (const key of new Set(across.flatMap((c) => Object.keys(section[c])))) {
+    body.append(row(word(name, key), ...across.map((c) => (key in section[c] ? cell(`${name}.${c}.${key}`) : make("td")))));
   }
   table.append(head, body);
   return table;
