@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"text/tabwriter"
@@ -26,6 +28,7 @@ type DeviceSettings struct {
 	Unchecked bool `json:"unchecked"` // without the walk over every stream
 	InProcess bool `json:"in_process"`
 	Blocking  bool `json:"blocking"` // the worker's threads sleep while they wait
+	Profile   bool `json:"profile"`  // each stage ends before the next begins
 }
 
 func (s DeviceSettings) String() string {
@@ -44,6 +47,9 @@ func (s DeviceSettings) String() string {
 	}
 	if s.InProcess {
 		text += ", in process"
+	}
+	if s.Profile {
+		text += ", profiled"
 	}
 	return text
 }
@@ -77,6 +83,8 @@ type DeviceRow struct {
 	Device   int64     `json:"by_device"` // tiles decoded, all trials
 	CPU      int64     `json:"by_cpu"`
 	Note     string    `json:"note,omitempty"`
+	// Nanos is where the time of the worker's messages went, by stage.
+	Nanos map[string]int64 `json:"nanos,omitempty"`
 
 	ahead bool
 }
@@ -262,6 +270,10 @@ func (r *deviceRun) trials(ctx context.Context, d microtome.Device, row DeviceRo
 	after := d.Stats()
 	row.Unit = "patches"
 	row.Device, row.CPU = after.Decoded-before.Decoded, outsideDevice(after)-outsideDevice(before)
+	row.Nanos = map[string]int64{}
+	for stage, n := range after.Nanos {
+		row.Nanos[stage] = n - before.Nanos[stage]
+	}
 	r.report.Rows = append(r.report.Rows, row)
 	return nil
 }
@@ -444,5 +456,23 @@ func (r *DeviceReport) Print(w io.Writer) error {
 		fmt.Fprintf(t, "%s\t%s\t%.0f %s\t%.0f to %.0f\t%d\t%d\t%s\n", row.Task, row.Settings, Median(row.Rates), row.Unit,
 			slices.Min(row.Rates), slices.Max(row.Rates), row.Device, row.CPU, row.Note)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return r.printStages(w)
+}
+
+// printStages says where a lane's time went, for rows whose stages did not overlap.
+func (r *DeviceReport) printStages(w io.Writer) error {
+	for _, row := range r.Rows {
+		if !strings.Contains(row.Settings, "profiled") || row.Device == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "\n%s, %s: us a tile of the worker's time", row.Task, row.Settings)
+		for _, stage := range slices.Sorted(maps.Keys(row.Nanos)) {
+			fmt.Fprintf(w, ", %s %.1f", stage, float64(row.Nanos[stage])/1e3/float64(row.Device))
+		}
+		fmt.Fprintln(w)
+	}
+	return nil
 }

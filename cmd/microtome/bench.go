@@ -84,7 +84,7 @@ func (f *benchFlags) flags(fl *pflag.FlagSet) {
 	fl.StringVar(&f.chart, "chart", "", "also draw it, as SVG, to a file")
 	fl.StringVar(&f.device, "device", "cpu", "measure a GPU instead: nvidia or nvidia:1; random patches are taken from all slides")
 	fl.StringVar(&f.libraries, "device-libraries", "", "`folder` of the GPU's libraries (default: the system's)")
-	fl.StringVar(&f.settings, "sweep", "4x32", "of a GPU: lanes x tiles a call, with +beside, +unchecked or +inprocess, and commas between")
+	fl.StringVar(&f.settings, "sweep", "4x32", "of a GPU: lanes x tiles a call, with +beside, +unchecked, +blocking, +profile or +inprocess, and commas between")
 	fl.IntVar(&f.exact, "exact", 2000, "of a GPU: tiles that are held against the CPU's; -1 for all")
 	fl.Int64Var(&f.soak, "soak", 0, "of a GPU: ask instead for so many tiles, some damaged, each held against the CPU's")
 	fl.IntVar(&f.soakDamaged, "soak-damaged", 1000, "of the soak: one tile in so many is damaged")

@@ -109,7 +109,7 @@ func (f *benchFlags) deviceOpener(ctx context.Context, d device, cpu microtome.D
 	}
 	return func(s bench.DeviceSettings) gpu.Options {
 		o := gpu.Options{Vendor: d.kind, Index: index, Libraries: f.libraries, CPU: cpu, Worker: worker, Arena: infos[index].Free / 4,
-			Ring: 1 << 30, Lanes: s.Lanes, Batch: s.Batch, Unchecked: s.Unchecked, Blocking: s.Blocking, Beside: -1, Sample: -1}
+			Ring: 1 << 30, Lanes: s.Lanes, Batch: s.Batch, Unchecked: s.Unchecked, Blocking: s.Blocking, Profile: s.Profile, Beside: -1, Sample: -1}
 		if s.Beside {
 			o.Beside = 0
 		}
@@ -141,10 +141,12 @@ func (f *benchFlags) sweep() ([]bench.DeviceSettings, error) {
 				s.Unchecked = true
 			case "blocking":
 				s.Blocking = true
+			case "profile":
+				s.Profile = true
 			case "inprocess":
 				s.InProcess = true
 			default:
-				return nil, usagef("--sweep %s: %s is not beside, unchecked, blocking or inprocess", text, p)
+				return nil, usagef("--sweep %s: %s is not beside, unchecked, blocking, profile or inprocess", text, p)
 			}
 		}
 		out = append(out, s)

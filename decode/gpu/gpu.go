@@ -67,6 +67,9 @@ type Options struct {
 	Spin int
 	// Blocking has the worker's threads sleep while they wait for the device.
 	Blocking bool
+	// Profile has the device end each stage of a message before the next begins:
+	// slower, but then a stage's time is its own.
+	Profile bool
 }
 
 func (o *Options) fill() {

@@ -52,7 +52,7 @@ func deviceOf(o *Options) (native.Info, error) {
 func nativeOptions(o *Options, ring []byte) native.Options {
 	return native.Options{
 		Vendor: o.Vendor, Libraries: o.Libraries, Index: o.Index,
-		Lanes: o.Lanes, CopyLanes: copyLanes, Batch: o.Batch, Arena: o.Arena, Ring: ring, Blocking: o.Blocking,
+		Lanes: o.Lanes, CopyLanes: copyLanes, Batch: o.Batch, Arena: o.Arena, Ring: ring, Blocking: o.Blocking, Profile: o.Profile,
 	}
 }
 

@@ -25,6 +25,7 @@ type Options struct {
 	Beside       int
 	Unchecked    bool
 	Blocking     bool
+	Profile      bool
 	Sample       int
 	Timeout      time.Duration
 	Start        time.Duration

@@ -30,7 +30,7 @@ type order struct {
 	Lanes, CopyLanes, Batch int
 	Arena, Ring             int64
 	Spin                    int
-	Blocking                bool
+	Blocking, Profile       bool
 	Probe                   bool // list the devices, and end
 }
 
@@ -73,7 +73,7 @@ func Work(in io.Reader, out io.Writer) error {
 }
 
 func open(o *order) (*native.Device, wire.Info, error) {
-	opts := Options{Vendor: o.Vendor, Libraries: o.Libraries, Index: o.Index, Lanes: o.Lanes, Batch: o.Batch, Arena: o.Arena, Blocking: o.Blocking}
+	opts := Options{Vendor: o.Vendor, Libraries: o.Libraries, Index: o.Index, Lanes: o.Lanes, Batch: o.Batch, Arena: o.Arena, Blocking: o.Blocking, Profile: o.Profile}
 	info, err := deviceOf(&opts)
 	if err != nil {
 		return nil, info, err
@@ -181,7 +181,7 @@ func (c *child) greet(o *Options) (wire.Info, error) {
 	}
 	err = json.NewEncoder(in).Encode(order{
 		Vendor: o.Vendor, Libraries: o.Libraries, Index: o.Index, Lanes: o.Lanes, CopyLanes: copyLanes,
-		Batch: o.Batch, Arena: o.Arena, Ring: o.Ring, Spin: o.Spin, Blocking: o.Blocking,
+		Batch: o.Batch, Arena: o.Arena, Ring: o.Ring, Spin: o.Spin, Blocking: o.Blocking, Profile: o.Profile,
 	})
 	hello := greeting{}
 	var late atomic.Bool

@@ -409,7 +409,7 @@ static int lay(mt_engine *e, lane *l, view *v, work *w) {
 
 static int run(mt_engine *e, lane *l, view *v) {
   uint64_t t0 = nanos(), t;
-#define STAGE(i) (t = nanos(), v->m->nanos[i] = t - t0, t0 = t)
+#define STAGE(i) (e->o.profile ? (void)e->v->wait(e->gpu, l->stream) : (void)0, t = nanos(), v->m->nanos[i] = t - t0, t0 = t)
   mt_paint *paint = NULL;
   uint64_t paint_at = 0;
   work w = {0};
@@ -422,12 +422,13 @@ static int run(mt_engine *e, lane *l, view *v) {
   if (!rc) rc = send_args(e, l);
   STAGE(2);
   if (!rc && paint) rc = paint_tiles(e, l, v, paint_at);
-  if (!rc && v->m->outs) rc = lay(e, l, v, &w);
   STAGE(3);
+  if (!rc && v->m->outs) rc = lay(e, l, v, &w);
+  STAGE(4);
   if (!rc && v->m->copy_bytes)
     rc = e->v->to_host(e->gpu, l->stream, (uint8_t *)e->o.ring + v->m->copy_dst, e->arena + v->m->copy_src, v->m->copy_bytes);
   int waited = e->v->wait(e->gpu, l->stream);
-  STAGE(4);
+  STAGE(5);
   return rc ? rc : waited;
 }
 

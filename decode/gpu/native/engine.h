@@ -16,6 +16,7 @@ typedef struct {
   int copy_lanes;
   int batch;              // tiles a decoder call
   int blocking;           // see mt_vendor.open
+  int profile;            // wait after each stage, so that its time is its own
   uint64_t arena;         // bytes of device memory
   void *ring;             // host memory that messages and streams lie in
   uint64_t ring_bytes;

@@ -140,6 +140,7 @@ type Options struct {
 	Lanes, CopyLanes, Batch int
 	Arena                   int64  // bytes of device memory
 	Blocking                bool   // threads sleep while they wait for the device
+	Profile                 bool   // the device ends each stage before the next begins
 	Ring                    []byte // mapped memory, which must outlive the device
 }
 
@@ -165,6 +166,9 @@ func Open(o Options) (*Device, error) {
 	}
 	if o.Blocking {
 		opt.blocking = 1
+	}
+	if o.Profile {
+		opt.profile = 1
 	}
 	var why [256]C.char
 	if rc := C.mt_engine_open(v, &opt, &d.e, &why[0], C.size_t(len(why))); rc != 0 {

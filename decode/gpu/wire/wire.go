@@ -44,7 +44,7 @@ const NoLUT = ^uint32(0)
 const Stages = 6
 
 // StageNames name them.
-var StageNames = [Stages]string{"upload", "decode", "describe", "launch", "wait", ""}
+var StageNames = [Stages]string{"upload", "decode", "describe", "paint", "lay", "wait"}
 
 // Message is the header; the arrays follow in the order of the counts, each at the
 // next multiple of 16 bytes.
