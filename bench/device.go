@@ -28,6 +28,7 @@ type DeviceSettings struct {
 	Unchecked bool `json:"unchecked"` // without the walk over every stream
 	InProcess bool `json:"in_process"`
 	Blocking  bool `json:"blocking"` // the worker's threads sleep while they wait
+	Cores     int  `json:"cores"`    // of callers, at once; 0: the default
 	Profile   bool `json:"profile"`  // each stage ends before the next begins
 }
 
@@ -38,6 +39,9 @@ func (s DeviceSettings) String() string {
 	}
 	if s.Beside {
 		text += ", cores beside"
+	}
+	if s.Cores > 0 {
+		text += fmt.Sprintf(", %d cores", s.Cores)
 	}
 	if s.Unchecked {
 		text += ", unchecked"

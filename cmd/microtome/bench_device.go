@@ -109,7 +109,7 @@ func (f *benchFlags) deviceOpener(ctx context.Context, d device, cpu microtome.D
 	}
 	return func(s bench.DeviceSettings) gpu.Options {
 		o := gpu.Options{Vendor: d.kind, Index: index, Libraries: f.libraries, CPU: cpu, Worker: worker, Arena: infos[index].Free / 4,
-			Ring: 1 << 30, Lanes: s.Lanes, Batch: s.Batch, Unchecked: s.Unchecked, Blocking: s.Blocking, Profile: s.Profile, Beside: -1, Sample: -1}
+			Ring: 1 << 30, Lanes: s.Lanes, Batch: s.Batch, Cores: s.Cores, Unchecked: s.Unchecked, Blocking: s.Blocking, Profile: s.Profile, Beside: -1, Sample: -1}
 		if s.Beside {
 			o.Beside = 0
 		}
@@ -146,7 +146,12 @@ func (f *benchFlags) sweep() ([]bench.DeviceSettings, error) {
 			case "inprocess":
 				s.InProcess = true
 			default:
-				return nil, usagef("--sweep %s: %s is not beside, unchecked, blocking, profile or inprocess", text, p)
+				if n, ok := strings.CutPrefix(p, "cores"); ok {
+					if s.Cores, err = strconv.Atoi(n); err == nil && s.Cores > 0 {
+						continue
+					}
+				}
+				return nil, usagef("--sweep %s: %s is not beside, unchecked, blocking, profile, inprocess or coresN", text, p)
 			}
 		}
 		out = append(out, s)

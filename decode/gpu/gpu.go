@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,6 +53,9 @@ type Options struct {
 	// Beside lets callers' cores decode when so many batches a lane wait already,
 	// beside those that lanes have; negative: never.
 	Beside int
+	// Cores is how many callers walk and decode at once. The worker's lanes need
+	// cores too, and one that waits for its turn has the decoder wait.
+	Cores int
 	// Unchecked leaves out the walk over every stream.
 	Unchecked bool
 	// Sample has one in so many tiles decoded on the CPU too, and compared;
@@ -81,6 +85,8 @@ func (o *Options) fill() {
 	set(&o.Lanes, defaultLanes)
 	set(&o.Batch, defaultBatch)
 	set(&o.Beside, 1)
+	procs := runtime.GOMAXPROCS(0)
+	set(&o.Cores, max(1, procs/2, procs-o.Lanes))
 	set(&o.Sample, 1000)
 	set(&o.Spin, 50)
 	if o.Arena <= 0 {
@@ -118,6 +124,7 @@ type Engine struct {
 	kinds [5]bool // samplings that the device decodes exactly
 	count counters
 	queue *queue
+	cores chan struct{} // a place for each caller that walks or decodes
 
 	mu      sync.Mutex
 	session atomic.Pointer[session] // nil while there is none
@@ -158,7 +165,7 @@ func Open(o Options) (*Engine, error) {
 	if o.CPU == nil {
 		return nil, errors.New("gpu: a CPU decoder is needed")
 	}
-	e := &Engine{o: o, name: fmt.Sprintf("%s:%d", o.Vendor, o.Index), queue: newQueue(o)}
+	e := &Engine{o: o, name: fmt.Sprintf("%s:%d", o.Vendor, o.Index), queue: newQueue(o), cores: make(chan struct{}, o.Cores)}
 	for i := range e.kinds {
 		e.kinds[i] = true
 	}

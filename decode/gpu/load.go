@@ -70,7 +70,10 @@ func (e *Engine) eligible(t *microtome.Tile, s *canon.Stream) error {
 	if e.o.Unchecked {
 		return nil
 	}
-	if n := native.Walk(s); n != 0 {
+	e.cores <- struct{}{}
+	n := native.Walk(s)
+	<-e.cores
+	if n != 0 {
 		return errors.New(native.WalkReasons[n])
 	}
 	return nil
@@ -291,7 +294,9 @@ func (e *Engine) onCPU(ctx context.Context, s *session, j *microtome.Job) (*stag
 	}
 	job := *j
 	job.Dst = microtome.NewHostPixels(s.ring[src:int(src)+n], w, h, ch, nil)
+	e.cores <- struct{}{}
 	res := e.o.CPU.DecodeBatch(ctx, []microtome.Job{job})[0]
+	<-e.cores
 	if res.Err != nil {
 		s.arena.put(at)
 		return fail(res.Err)

@@ -23,6 +23,7 @@ type Options struct {
 	Arena, Ring  int64
 	Wait         time.Duration
 	Beside       int
+	Cores        int
 	Unchecked    bool
 	Blocking     bool
 	Profile      bool
