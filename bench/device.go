@@ -347,7 +347,12 @@ func (r *deviceRun) warm(ctx context.Context, d microtome.Device, s DeviceSettin
 		row := DeviceRow{Task: fmt.Sprintf("grid, warm, batches of 256 by %d callers", callers), Settings: s.String(), Unit: "patches"}
 		for range r.o.Protocol.Trials {
 			start := time.Now()
-			if err := asked(ctx, rd, list, 256, callers, false); err != nil {
+			err := asked(ctx, rd, list, 256, callers, false)
+			if errors.Is(err, microtome.ErrLimit) { // a device with little memory
+				row.Note, _, _ = strings.Cut(err.Error(), "\n")
+				break
+			}
+			if err != nil {
 				return errors.Join(err, rd.Close())
 			}
 			row.Rates = append(row.Rates, float64(len(list))/time.Since(start).Seconds())
