@@ -9,37 +9,89 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 )
 
 // Env is the variable that orders faults: see lib/fault.h.
 const Env = "MICROTOME_FAKE"
 
-// DriverVersion is that of the fake driver.
-const DriverVersion = "999.10.01"
+// DriverVersion is that of the fake NVIDIA driver, and HIPVersion that of the fake
+// HIP runtime.
+const (
+	DriverVersion = "999.10.01"
+	HIPVersion    = "7.1.99910"
+)
 
-// NVIDIA builds libcuda.so.1, a link to the file with the driver's version as a
-// real one is, and libnvjpeg.so.13 into dir.
-func NVIDIA(dir string) error {
-	file := "libcuda.so." + DriverVersion
-	if err := build(dir, file, "cuda.c"); err != nil {
-		return err
+// Vendors are those whose libraries can be built.
+func Vendors() []string { return []string{"nvidia", "amd"} }
+
+// Libraries builds a vendor's libraries into a folder. Functions named by without
+// are not in them, as in older ones.
+func Libraries(vendor, dir string, without ...string) error {
+	switch vendor {
+	case "nvidia":
+		return nvidia(dir, without)
+	case "amd":
+		return amd(dir, without)
 	}
-	link := filepath.Join(dir, "libcuda.so.1")
-	_ = os.Remove(link) // of an earlier build
-	if err := os.Symlink(file, link); err != nil {
-		return err
-	}
-	return build(dir, "libnvjpeg.so.13", "nvjpeg.c", "-ljpeg")
+	return fmt.Errorf("fake: there are no libraries of %s", vendor)
 }
 
-func build(dir, name, source string, libs ...string) error {
+// NVIDIA is Libraries for both of NVIDIA's.
+func NVIDIA(dir string) error { return Libraries("nvidia", dir) }
+
+// nvidia builds libcuda.so.1, a link to the file with the driver's version as a
+// real one is, and libnvjpeg.so.13.
+func nvidia(dir string, without []string) error {
+	if err := build(dir, "libcuda.so."+DriverVersion, "cuda.c", without); err != nil {
+		return err
+	}
+	if err := link(dir, "libcuda.so."+DriverVersion, "libcuda.so.1"); err != nil {
+		return err
+	}
+	return build(dir, "libnvjpeg.so.13", "nvjpeg.c", without, "-ljpeg")
+}
+
+// amd builds libamdhip64.so.7, a link as a real one is, and librocjpeg.so.1, which
+// needs it.
+func amd(dir string, without []string) error {
+	if err := build(dir, "libamdhip64.so."+HIPVersion, "hip.c", without, "-Wl,-soname,libamdhip64.so.7"); err != nil {
+		return err
+	}
+	if err := link(dir, "libamdhip64.so."+HIPVersion, "libamdhip64.so.7"); err != nil {
+		return err
+	}
+	return rocjpeg(dir, "librocjpeg.so.1", without, "-Wl,-soname,librocjpeg.so.1")
+}
+
+// OldRocJPEG builds rocJPEG 0.x under a name, beside a HIP that is there: its batches
+// have one set of parameters for all pictures.
+func OldRocJPEG(dir, name string) error {
+	return rocjpeg(dir, name, nil, "-Wl,-soname,librocjpeg.so.0", "-DROCJPEG_0")
+}
+
+func rocjpeg(dir, name string, without []string, flags ...string) error {
+	flags = append(flags, "-ljpeg", "-L"+dir, "-l:libamdhip64.so.7", "-Wl,-rpath,$ORIGIN")
+	return build(dir, name, "rocjpeg.c", without, flags...)
+}
+
+func link(dir, file, name string) error {
+	at := filepath.Join(dir, name)
+	_ = os.Remove(at) // of an earlier build
+	return os.Symlink(file, at)
+}
+
+func build(dir, name, source string, without []string, libs ...string) error {
 	_, here, _, ok := runtime.Caller(0)
 	if !ok {
 		return fmt.Errorf("fake: where the sources lie is unknown")
 	}
-	args := []string{"-O2", "-std=gnu11", "-shared", "-fPIC", "-o", filepath.Join(dir, name),
-		filepath.Join(filepath.Dir(here), "lib", source)}
-	out, err := exec.Command("gcc", append(args, libs...)...).CombinedOutput()
+	args := []string{"-O2", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Werror", "-shared", "-fPIC", "-o", filepath.Join(dir, name)}
+	for _, symbol := range without {
+		args = append(args, "-D"+symbol+"=without_"+symbol)
+	}
+	args = slices.Concat(args, []string{filepath.Join(filepath.Dir(here), "lib", source)}, libs)
+	out, err := exec.Command("gcc", args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("fake: %s: %w: %s", name, err, out)
 	}
