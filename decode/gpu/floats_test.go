@@ -11,8 +11,10 @@ import (
 
 // The kernels' floats are those of the host's table, bit for bit: all samples, as
 // every type, in both layouts.
-func TestMakeFloats(t *testing.T) {
-	e := opened(t, testOptions(t, ""))
+func TestMakeFloats(t *testing.T) { eachVendor(t, testMakeFloats) }
+
+func testMakeFloats(t *testing.T, v *fakeVendor) {
+	e := opened(t, testOptions(t, v, ""))
 	const w, h = 3, 2
 	b := microtome.DeviceBatch{Width: w, Height: h, Channels: 3, Patches: make([]microtome.DevicePatch, 256)}
 	for x := range b.Patches {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -33,22 +34,19 @@ func TestMain(m *testing.M) {
 	}
 	dir, err := os.MkdirTemp("", "microtome-fake")
 	if err == nil {
-		err = fake.NVIDIA(dir)
+		fakeVendors, err = fakes(dir)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	libraries = dir
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
 }
 
-var libraries string
-
-// testOptions are an engine over the fakes, in a child.
-func testOptions(t testing.TB, faults string) Options {
+// testOptions are an engine over a vendor's fakes, in a child.
+func testOptions(t testing.TB, v *fakeVendor, faults string) Options {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -56,8 +54,8 @@ func testOptions(t testing.TB, faults string) Options {
 	cpu := decode.NewCPU(decode.Options{Workers: 2})
 	t.Cleanup(func() { cpu.Close() })
 	return Options{
-		Vendor: "nvidia", Libraries: libraries, CPU: cpu, Worker: []string{self},
-		Env: []string{workerEnv + "=1", fake.Env + "=" + faults}, Arena: 256 << 20, Ring: 64 << 20, Lanes: 2, Batch: 8, Beside: -1,
+		Vendor: v.name, Libraries: v.dir, CPU: cpu, Worker: []string{self},
+		Env: []string{workerEnv + "=1", fake.Env + "=" + v.calls.Replace(faults)}, Arena: 256 << 20, Ring: 64 << 20, Lanes: 2, Batch: 8, Beside: -1,
 		Timeout: 2 * time.Second,
 	}
 }
@@ -140,11 +138,13 @@ func kindsOfTiles(t testing.TB) (on, off map[string]microtome.Tile) {
 }
 
 // Every kind of tile has the CPU's pixels, whoever decoded it.
-func TestPixelsEqualTheCPUs(t *testing.T) {
+func TestPixelsEqualTheCPUs(t *testing.T) { eachVendor(t, testPixelsEqualTheCPUs) }
+
+func testPixelsEqualTheCPUs(t *testing.T, v *fakeVendor) {
 	on, off := kindsOfTiles(t)
 	for _, inProcess := range []bool{true, false} {
 		t.Run(fmt.Sprintf("in process %t", inProcess), func(t *testing.T) {
-			o := testOptions(t, "")
+			o := testOptions(t, v, "")
 			if inProcess {
 				o.Worker = nil
 			}
@@ -178,8 +178,10 @@ func TestPixelsEqualTheCPUs(t *testing.T) {
 
 // What libjpeg-turbo would warn of never comes from the device: it is the CPU's
 // error; a changed bit that breaks nothing has the CPU's pixels.
-func TestCorruptTiles(t *testing.T) {
-	e := opened(t, testOptions(t, ""))
+func TestCorruptTiles(t *testing.T) { eachVendor(t, testCorruptTiles) }
+
+func testCorruptTiles(t *testing.T, v *fakeVendor) {
+	e := opened(t, testOptions(t, v, ""))
 	cpu := e.o.CPU
 	whole := tileOf(t, 256, 256, 9, microtome.ColorYCbCr, jpegenc.Options{Color: jpegenc.YCbCr, Sampling: jpegenc.S420})
 	bad := 0
@@ -230,8 +232,10 @@ func made(t *testing.T, e *Engine, b microtome.DeviceBatch) []byte {
 }
 
 // Layouts, sample types and colours of what is made.
-func TestMake(t *testing.T) {
-	e := opened(t, testOptions(t, ""))
+func TestMake(t *testing.T) { eachVendor(t, testMake) }
+
+func testMake(t *testing.T, v *fakeVendor) {
+	e := opened(t, testOptions(t, v, ""))
 	tile := tileOf(t, 240, 240, 1, microtome.ColorRGB, jpegenc.Options{Color: jpegenc.RGB})
 	px := loadAll(e, []microtome.Job{{Tile: tile}})[0].Pixels
 	defer px.Release()
@@ -281,8 +285,10 @@ func TestMake(t *testing.T) {
 	}
 }
 
-func TestMakeRefuses(t *testing.T) {
-	e := opened(t, testOptions(t, ""))
+func TestMakeRefuses(t *testing.T) { eachVendor(t, testMakeRefuses) }
+
+func testMakeRefuses(t *testing.T, v *fakeVendor) {
+	e := opened(t, testOptions(t, v, ""))
 	tile := tileOf(t, 64, 64, 1, microtome.ColorRGB, jpegenc.Options{Color: jpegenc.RGB})
 	px := loadAll(e, []microtome.Job{{Tile: tile}})[0].Pixels
 	defer px.Release()
@@ -306,25 +312,46 @@ func TestMakeRefuses(t *testing.T) {
 
 // Faults of the libraries and of the device end in the CPU's pixels or in a
 // refusal, within seconds, and the engine works again.
-func TestFaults(t *testing.T) {
-	for name, refused := range map[string]string{
-		"cuInit:1:100":                        "cuInit",
-		"cuDevicePrimaryCtxRetain:1:999":      "can't be opened: the driver's code 999",
-		"cuDevicePrimaryCtxRetain:2:999":      "open the device: error 5, the driver's code 999",
-		"cuModuleLoadData:1:218":              "load the kernels",
-		"cuMemAlloc:1:2":                      "allocate the arena",
-		"cuMemHostRegister:1:1":               "pin the ring",
-		"nvjpegGetHardwareDecoderInfo:1:1":    "no JPEG engine",
-		"nvjpegDecodeBatched:2:flip":          "1 off",
-		"cuInit:1:crash":                      "ended before it was ready",
-		"nvjpegDecodeBatchedPreAllocate:1+:5": "did not decode",
-		"nvjpegDecodeBatchedInitialize:1+:8":  "did not decode",
-		"cuStreamSynchronize:1:700":           "device lost",
-		"cuLaunchKernel:1:719":                "device lost",
-	} {
+func TestFaults(t *testing.T) { eachVendor(t, testFaults) }
+
+func testFaults(t *testing.T, v *fakeVendor) {
+	common := map[string]string{
+		"@init:1:100":        v.calls.Replace("@init"),
+		"@module:1:218":      "load the kernels",
+		"@alloc:1:2":         "allocate the arena",
+		"@pin:1:1":           "pin the ring",
+		"@decode:2:flip":     "1 off",
+		"@decode:4:stale":    "off libjpeg-turbo's",
+		"@init:1:crash":      "ended before it was ready",
+		"@sync:1:700":        "device lost",
+		"@launch:1:719":      "device lost",
+		"@decoder:2+:" + "9": "did not decode",
+		"@decode:1+:1":       "did not decode",
+	}
+	own := map[string]map[string]string{
+		"nvidia": {
+			"cuDevicePrimaryCtxRetain:1:999":      "can't be opened: the driver's code 999",
+			"cuDevicePrimaryCtxRetain:2:999":      "open the device: error 5, the driver's code 999",
+			"nvjpegGetHardwareDecoderInfo:1:1":    "no JPEG engine",
+			"nvjpegDecodeBatchedPreAllocate:1+:5": "did not decode",
+			"nvjpegDecodeBatchedInitialize:1+:8":  "did not decode",
+			"cores=0":                             "no JPEG engine",
+		},
+		"amd": {
+			"hipGetDevicePropertiesR0600:1+:101": "can't be opened",
+			"rocJpegStreamCreate:1+:-5":          "did not decode",
+			"rocJpegStreamParse:1+:-3":           "did not decode",
+			"cores=0":                            "did not answer", // rocJPEG never ends a batch
+			"node=refused":                       "did not decode",
+			"arch=gfx1036":                       "gfx1036",
+		},
+	}
+	maps.Copy(common, own[v.name])
+	for name, refused := range common {
+
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
-			e, err := Open(testOptions(t, name))
+			e, err := Open(testOptions(t, v, name))
 			if err == nil {
 				e.Close()
 				t.Fatal("the engine started")
@@ -341,17 +368,20 @@ func TestFaults(t *testing.T) {
 
 // Faults after the start: the batch is redone on the CPU, and the engine comes
 // back.
-func TestFaultsUnderWay(t *testing.T) {
+func TestFaultsUnderWay(t *testing.T) { eachVendor(t, testFaultsUnderWay) }
+
+func testFaultsUnderWay(t *testing.T, v *fakeVendor) {
 	sync := 25 // behind the proof
 	if poisonFreed {
 		sync = 70 // what is freed is waited for too
 	}
 	for _, name := range []string{
-		"nvjpegDecodeBatched:12:6", "nvjpegDecodeBatched:12:crash", "nvjpegDecodeBatched:12:hang",
-		fmt.Sprintf("cuStreamSynchronize:%d:700", sync), "cuLaunchKernel:30:719", "cuMemcpyDtoHAsync:12:1",
+		"@decode:12:6", "@decode:12:crash", "@decode:12:hang", fmt.Sprintf("@sync:%d:700", sync), "@launch:30:719", "@tohost:12:1",
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := opened(t, testOptions(t, name))
+			o := testOptions(t, v, name)
+			o.Timeout = time.Second
+			e := opened(t, o)
 			tile := tileOf(t, 256, 256, 9, microtome.ColorYCbCr, jpegenc.Options{Color: jpegenc.YCbCr, Sampling: jpegenc.S420})
 			lost := 0
 			for i := range 40 {

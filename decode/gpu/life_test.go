@@ -18,8 +18,10 @@ import (
 )
 
 // An engine whose pixels were wrong is off for good: nobody can ask it on again.
-func TestWrongPixelsStayOff(t *testing.T) {
-	o := testOptions(t, "nvjpegDecodeBatched:15+:flip")
+func TestWrongPixelsStayOff(t *testing.T) { eachVendor(t, testWrongPixelsStayOff) }
+
+func testWrongPixelsStayOff(t *testing.T, v *fakeVendor) {
+	o := testOptions(t, v, "@decode:15+:flip")
 	o.Sample = 1
 	e := opened(t, o)
 	tile := tileOf(t, 256, 256, 9, microtome.ColorYCbCr, jpegenc.Options{Color: jpegenc.YCbCr, Sampling: jpegenc.S420})
@@ -42,8 +44,10 @@ func TestWrongPixelsStayOff(t *testing.T) {
 }
 
 // Three deaths turn the engine off, and Reset on again, with three more to come.
-func TestThreeStrikes(t *testing.T) {
-	e := opened(t, testOptions(t, ""))
+func TestThreeStrikes(t *testing.T) { eachVendor(t, testThreeStrikes) }
+
+func testThreeStrikes(t *testing.T, v *fakeVendor) {
+	e := opened(t, testOptions(t, v, ""))
 	for round := range 2 {
 		for range maxStrikes {
 			waitReady(t, e)
@@ -68,8 +72,10 @@ func TestThreeStrikes(t *testing.T) {
 }
 
 // Many batches that filter, in a small arena, wait for each other and not for ever.
-func TestMakersShareASmallArena(t *testing.T) {
-	o := testOptions(t, "")
+func TestMakersShareASmallArena(t *testing.T) { eachVendor(t, testMakersShareASmallArena) }
+
+func testMakersShareASmallArena(t *testing.T, v *fakeVendor) {
+	o := testOptions(t, v, "")
 	o.Arena, o.Worker = leastArena, nil
 	e := opened(t, o)
 	tile := tileOf(t, 240, 240, 1, microtome.ColorRGB, jpegenc.Options{Color: jpegenc.RGB})

@@ -16,7 +16,9 @@ import (
 )
 
 // What was known before a library failed, crashed or hung is told.
-func TestLook(t *testing.T) {
+func TestLook(t *testing.T) { eachVendor(t, testLook) }
+
+func testLook(t *testing.T, v *fakeVendor) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -29,18 +31,18 @@ func TestLook(t *testing.T) {
 		died, silent bool
 	}{
 		{faults: "", devices: 2},
-		{faults: "cuInit:1:100", step: StepDriver, kind: wire.None, code: 100},
-		{faults: "cuInit:1:crash", step: StepDriver, died: true},
-		{faults: "cuInit:1:hang", step: StepDriver, silent: true},
-		{faults: "cuDeviceGetCount:1:3", step: StepDriver, kind: wire.Lost, code: 3},
-		{faults: "cuDevicePrimaryCtxRetain:1:crash", step: StepDevice, died: true},
-		{faults: "cuDevicePrimaryCtxRetain:2:crash", step: StepDevice, devices: 1, died: true},
-		{faults: "nvjpegCreateEx:2:hang", step: StepDevice, devices: 1, silent: true},
+		{faults: "@init:1:100", step: StepDriver, kind: wire.None, code: 100},
+		{faults: "@init:1:crash", step: StepDriver, died: true},
+		{faults: "@init:1:hang", step: StepDriver, silent: true},
+		{faults: "@count:1:3", step: StepDriver, kind: wire.Lost, code: 3},
+		{faults: "@device:1:crash", step: StepDevice, died: true},
+		{faults: "@device:2:crash", step: StepDevice, devices: 1, died: true},
+		{faults: "@device:2:hang", step: StepDevice, devices: 1, silent: true},
 	} {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		s := Look(ctx, []string{self}, []string{workerEnv + "=1", fake.Env + "=" + c.faults}, "nvidia", libraries)
+		s := Look(ctx, []string{self}, []string{workerEnv + "=1", fake.Env + "=" + v.calls.Replace(c.faults)}, v.name, v.dir)
 		cancel()
-		if len(s.Libraries) != 2 || s.Libraries[0].Version != fake.DriverVersion || s.Libraries[1].File == "" {
+		if len(s.Libraries) != 2 || s.Libraries[0].Version != v.version || s.Libraries[1].File == "" {
 			t.Errorf("%s: libraries %+v", c.faults, s.Libraries)
 		}
 		if len(s.Devices) != c.devices {
@@ -59,39 +61,43 @@ func TestLook(t *testing.T) {
 }
 
 // A device that can't be opened does not hide the others.
-func TestLookAtAllDevices(t *testing.T) {
+func TestLookAtAllDevices(t *testing.T) { eachVendor(t, testLookAtAllDevices) }
+
+func testLookAtAllDevices(t *testing.T, v *fakeVendor) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Look(context.Background(), []string{self}, []string{workerEnv + "=1", fake.Env + "=cuDevicePrimaryCtxRetain:1:46"}, "nvidia", libraries)
+	s := Look(context.Background(), []string{self}, []string{workerEnv + "=1", fake.Env + "=" + v.calls.Replace("@device:1:46")}, v.name, v.dir)
 	if s.Trouble != nil || len(s.Devices) != 2 || s.Devices[0].Trouble == nil || s.Devices[0].Trouble.Code != 46 || s.Devices[1].Trouble != nil {
 		t.Fatalf("%+v", s)
 	}
-	if s.Devices[0].PCI == "" || s.Devices[1].Engines == 0 || !s.Devices[1].Fit || s.Devices[1].Kernels != "sm_75" {
+	if s.Devices[0].PCI == "" || s.Devices[1].Engines == 0 || !s.Devices[1].Fit || s.Devices[1].Kernels != v.kernels {
 		t.Errorf("%+v", s.Devices)
 	}
-	o := testOptions(t, "cuDevicePrimaryCtxRetain:3:46")
+	o := testOptions(t, v, "@device:3:46")
 	o.Index = 1
 	if x := Examine(o); x.Trouble != nil {
 		t.Errorf("device 1 does not open: %v", x.Trouble)
 	}
-	if s = Look(context.Background(), []string{"/none"}, nil, "nvidia", libraries); s.Trouble == nil {
+	if s = Look(context.Background(), []string{"/none"}, nil, v.name, v.dir); s.Trouble == nil {
 		t.Error("a worker that is not there is no trouble")
 	}
 }
 
-func TestExamine(t *testing.T) {
+func TestExamine(t *testing.T) { eachVendor(t, testExamine) }
+
+func testExamine(t *testing.T, v *fakeVendor) {
 	for faults, want := range map[string]Trouble{
-		"cuMemAlloc:1:2":               {Step: StepOpen, Kind: wire.Memory, Code: 2},
-		"cuMemHostRegister:1:1":        {Step: StepOpen, Kind: wire.Pin, Code: 1},
-		"cuModuleLoadData:1:crash":     {Step: StepOpen, Died: true},
-		"cuModuleLoadData:1:hang":      {Step: StepOpen, Silent: true},
-		"nvjpegDecodeBatched:2:flip":   {Step: StepProof},
-		"nvjpegDecodeBatched:1+:crash": {Step: StepProof, Died: true},
-		"nvjpegDecodeBatched:1+:hang":  {Step: StepProof, Silent: true},
+		"@alloc:1:2":       {Step: StepOpen, Kind: wire.Memory, Code: 2},
+		"@pin:1:1":         {Step: StepOpen, Kind: wire.Pin, Code: 1},
+		"@module:1:crash":  {Step: StepOpen, Died: true},
+		"@module:1:hang":   {Step: StepOpen, Silent: true},
+		"@decode:2:flip":   {Step: StepProof},
+		"@decode:1+:crash": {Step: StepProof, Died: true},
+		"@decode:1+:hang":  {Step: StepProof, Silent: true},
 	} {
-		o := testOptions(t, faults)
+		o := testOptions(t, v, faults)
 		o.Start, o.Timeout, o.Quiet = time.Second, 500*time.Millisecond, true
 		g := Examine(o).Trouble
 		if g == nil || g.Step != want.Step || g.Kind != want.Kind || g.Code != want.Code || g.Died != want.Died || g.Silent != want.Silent {
