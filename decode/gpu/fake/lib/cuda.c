@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "defect.h"
 #include "fault.h"
 #include "launch.h"
 #include "memory.h"
@@ -60,7 +61,7 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr d, const void *s, size_t n, void *st) 
   (void)st; WORK("cuMemcpyHtoDAsync", memcpy((void *)(uintptr_t)d, s, n));
 }
 CUresult cuMemcpyDtoHAsync_v2(void *d, CUdeviceptr s, size_t n, void *st) {
-  (void)st; WORK("cuMemcpyDtoHAsync", memcpy(d, (void *)(uintptr_t)s, n));
+  (void)st; WORK("cuMemcpyDtoHAsync", memcpy(d, (void *)(uintptr_t)s, n - PLANTED("short")));
 }
 CUresult cuMemsetD8Async(CUdeviceptr d, unsigned char v, size_t n, void *st) {
   (void)st; WORK("cuMemsetD8Async", memset((void *)(uintptr_t)d, v, n));

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "defect_kernel.h"
 #include "../../native/kernels.h"
 
 static const char *const kernel_names[] = {"mt_paint_kernel", "mt_fill_kernel", "mt_lay_kernel", "mt_across_kernel", "mt_down_kernel"};
@@ -21,6 +22,7 @@ static int kernel_of(const char *name) {
 
 // run_kernel runs all threads of a grid, and returns 0 for a kernel that is none.
 static int run_kernel(int k, uint64_t blocks, void **args) {
+  defect_before(k, args);
   for (uint64_t t = 0; t < blocks * KERNEL_BLOCK; t++) {
     switch (k) {
     case 0: if (t < (uint64_t)ARG(uint32_t, 1) * ARG(uint32_t, 2)) mt_paint_at(ARG(const mt_paint *, 0), ARG(uint32_t, 1), t); break;
@@ -31,6 +33,7 @@ static int run_kernel(int k, uint64_t blocks, void **args) {
     default: return 0;
     }
   }
+  defect_after(k, args);
   return 1;
 }
 

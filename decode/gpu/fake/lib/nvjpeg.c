@@ -2,11 +2,12 @@
 // of the hardware backend as they were measured on an H200 (13.0): a state must be
 // initialized for the count; a stream that is no JPEG fails the batch and leaves
 // the tiles behind it unwritten; corrupt entropy gives success and garbage.
+#include "defect_decode.h"
 #include "fault.h"
 #include "planes.h"
 
 typedef struct { int unused; } *Handle;
-typedef struct { int prepared, allocated; } *State;
+typedef struct { int prepared, allocated; Keep keep; } *State;
 typedef struct { unsigned char *channel[4]; size_t pitch[4]; } Image;
 
 int nvjpegGetProperty(int what, int *v) { *v = what == 0 ? 13 : 0; return fault("nvjpegGetProperty"); }
@@ -59,7 +60,8 @@ int nvjpegDecodeBatched(Handle h, State s, const unsigned char *const *data, con
     s->prepared = 0;
     return f;
   }
-  if (s->prepared == 0 || s->allocated < s->prepared) return 6;
+  if (s->prepared == 0 || s->allocated < s->prepared || defect_refuses(s->prepared)) return 6;
+  Defects wrong = defects_begin(s->prepared, data, len);
   for (int i = 0; i < s->prepared; i++) {
     Picture p;
     if (!picture_decode(data[i], len[i], &p)) {
@@ -67,8 +69,9 @@ int nvjpegDecodeBatched(Handle h, State s, const unsigned char *const *data, con
       return 3; // BAD_JPEG
     }
     if (f == FAULT_FLIP && i == 0) p.plane[0][0] ^= 1;
-    if (f != FAULT_STALE || i > 0) write_planes(&p, &to[i]);
+    if (defect_picture(&wrong, &s->keep, &p, i) && (f != FAULT_STALE || i > 0)) write_planes(&p, &to[i]);
     picture_free(&p);
   }
+  defects_end(&wrong);
   return 0;
 }

@@ -13,7 +13,7 @@
 
 // Picture is one decoded stream; its planes' rows are packed.
 typedef struct {
-  int n;
+  int n, broken; // broken: libjpeg-turbo warned of it
   int w[3], h[3];
   uint8_t *plane[3];
 } Picture;
@@ -23,7 +23,9 @@ typedef struct {
   jmp_buf leave;
 } Errors;
 static void leave(j_common_ptr c) { longjmp(((Errors *)c->err)->leave, 1); }
-static void quiet(j_common_ptr c, int level) { (void)c; (void)level; }
+static void quiet(j_common_ptr c, int level) {
+  if (level < 0) c->err->num_warnings++;
+}
 
 static void picture_free(Picture *p) {
   for (int c = 0; c < 3; c++) free(p->plane[c]);
@@ -78,6 +80,7 @@ static int picture_decode(const uint8_t *data, size_t len, Picture *p) {
   }
   picture_rows(&d, p);
   jpeg_finish_decompress(&d);
+  p->broken = e.base.num_warnings > 0;
   jpeg_destroy_decompress(&d);
   return 1;
 }
