@@ -9,7 +9,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 LDFLAGS := -s -w -X main.version=$(VERSION)
 PY := $(BUILD)/venv/bin/python
 FUZZTIME ?= 20s
-PTX ?= kernels_sm_75.ptx
+KERNELS ?= decode/gpu/native
 
 .PHONY: help demo test build setup setup-test viewer check unit race nocgo browser pixels fuzz kernels deploy release clean
 
@@ -63,9 +63,8 @@ pixels: build ## our pixels and properties against the real OpenSlide 4.0.1
 fuzz: ## every fuzz target, FUZZTIME each
 	scripts/fuzz $(FUZZTIME)
 
-kernels: ## the GPU kernels' PTX anew, by clang-19; it is committed, and a test builds it again
-	cd decode/gpu/native && clang-19 -x cuda --cuda-gpu-arch=sm_75 --cuda-device-only -nocudainc -nocudalib \
-	  -S -O3 -ffp-contract=off -o $(PTX) kernels.cu
+kernels: ## the GPU kernels anew, PTX and AMD code objects, by clang-19; committed, and a test builds them again
+	scripts/kernels $(KERNELS)
 
 deploy: build ## lint and parse the Dockerfile, the compose file and the systemd unit; run none
 	@scripts/setup deploy

@@ -22,7 +22,7 @@ func inProcess(o *Options, ring []byte) (transport, native.Info, error) {
 	if err != nil {
 		return nil, info, err
 	}
-	d, err := native.Open(nativeOptions(o, ring))
+	d, err := native.Open(nativeOptions(o, &info, ring))
 	if err != nil {
 		return nil, info, err
 	}
@@ -49,9 +49,9 @@ func deviceOf(o *Options) (native.Info, error) {
 	return info, nil
 }
 
-func nativeOptions(o *Options, ring []byte) native.Options {
+func nativeOptions(o *Options, info *native.Info, ring []byte) native.Options {
 	return native.Options{
-		Vendor: o.Vendor, Libraries: o.Libraries, Index: o.Index,
+		Vendor: o.Vendor, Libraries: o.Libraries, Arch: info.Arch, Index: o.Index,
 		Lanes: o.Lanes, CopyLanes: copyLanes, Batch: o.Batch, Arena: o.Arena, Ring: ring, Blocking: o.Blocking, Profile: o.Profile,
 	}
 }

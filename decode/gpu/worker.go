@@ -82,7 +82,7 @@ func open(o *order) (*native.Device, wire.Info, error) {
 	if err != nil {
 		return nil, info, fmt.Errorf("mmap of the ring: %w", err)
 	}
-	d, err := native.Open(nativeOptions(&opts, ring))
+	d, err := native.Open(nativeOptions(&opts, &info, ring))
 	return d, info, err
 }
 

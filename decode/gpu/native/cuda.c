@@ -4,12 +4,12 @@
 // here from the libraries' documentation; only what is called stands here.
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "library.h"
 #include "message.h"
 #include "vendor.h"
 
@@ -112,32 +112,6 @@ struct mt_jpeg {
   size_t *lens;
 };
 
-// first_of opens the first of names that can be. What is wrong with one that is
-// there says more than that another is not.
-static void *first_of(mt_library *l, const char *dir, const char *const *names) {
-  static const char absent[] = ": cannot open shared object file: No such file";
-  char path[512];
-  int told = 0;
-  for (; *names; names++) {
-    int n = snprintf(path, sizeof path, "%s%s%s", dir, *dir ? "/" : "", *names);
-    size_t used = strlen(l->looked);
-    snprintf(l->looked + used, sizeof l->looked - used, "%s%s", used ? "\n" : "", path);
-    void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    struct link_map *m;
-    if (lib) {
-      l->why[0] = l->absent = 0;
-      snprintf(l->file, sizeof l->file, "%s", dlinfo(lib, RTLD_DI_LINKMAP, &m) ? path : m->l_name);
-      return lib;
-    }
-    const char *said = dlerror();
-    int there = strncmp(said, path, n) != 0 || strncmp(said + n, absent, sizeof absent - 1) != 0;
-    if ((there && !told) || !*l->why) snprintf(l->why, sizeof l->why, "%s", said);
-    told |= there;
-    l->absent = !told;
-  }
-  return NULL;
-}
-
 // driver_version: libcuda.so.1 is a link to libcuda.so.580.95.05, the driver's own
 // number, which CUDA does not tell; else the kernel's module says it.
 static void driver_version(mt_library *l) {
@@ -163,10 +137,10 @@ static int open_locked(const char *dir) {
       "/usr/local/cuda/lib64/libnvjpeg.so", NULL};
   driver = (mt_library){.role = "driver"};
   decoder = (mt_library){.role = "decoder"};
-  void *cuda = first_of(&driver, dir, cuda_names);
-  if (!cuda && *dir) cuda = first_of(&driver, "", cuda_names);
-  void *nvjpeg = first_of(&decoder, dir, nvjpeg_names);
-  if (!nvjpeg && !*dir) nvjpeg = first_of(&decoder, "", nvjpeg_places);
+  void *cuda = mt_library_open(&driver, dir, cuda_names);
+  if (!cuda && *dir) cuda = mt_library_open(&driver, "", cuda_names);
+  void *nvjpeg = mt_library_open(&decoder, dir, nvjpeg_names);
+  if (!nvjpeg && !*dir) nvjpeg = mt_library_open(&decoder, "", nvjpeg_places);
 #define FIND(l, lib, symbol)                                                   \
   if (lib && !(*(void **)&p_##symbol = dlsym(lib, #symbol)) && !*(l).why)      \
     snprintf((l).why, sizeof(l).why, "%s has no %s", (l).file, #symbol);
@@ -252,6 +226,7 @@ static int nv_info(int index, mt_gpu_info *i) {
   snprintf(i->pci, sizeof i->pci, "%04x:%02x:%02x.0", attribute(d, CU_ATTR_PCI_DOMAIN),
            attribute(d, CU_ATTR_PCI_BUS), attribute(d, CU_ATTR_PCI_DEVICE));
   i->multiprocessors = attribute(d, CU_ATTR_MULTIPROCESSORS);
+  i->css = (1 << MT_CSS_COUNT) - 1;
   size_t total = 0, free_now = 0;
   p_cuDeviceTotalMem_v2(&total, d);
   i->memory = total;
@@ -354,10 +329,11 @@ static int nv_wait(mt_gpu *g, mt_stream s) {
   return kind(g, p_cuStreamSynchronize(stream_of(s)));
 }
 
-static int nv_kernels(mt_gpu *g, const void *image, const char *const *names, int n, mt_function *f) {
+static int nv_kernels(mt_gpu *g, const mt_kernels *k, const char *const *names, int n, mt_function *f, char *why, size_t len) {
+  (void)why, (void)len;
   BIND(g);
   CUmodule m;
-  TRY(g, p_cuModuleLoadData(&m, image));
+  TRY(g, p_cuModuleLoadData(&m, k->image));
   for (int i = 0; i < n; i++) {
     CUfunction c;
     TRY(g, p_cuModuleGetFunction(&c, m, names[i]));
@@ -424,7 +400,6 @@ static int nv_decode(mt_gpu *g, mt_jpeg *j, mt_stream s, mt_jpeg_in *in, int n) 
     for (int c = 0; c < 3 && in[i].plane[c].at; c++) {
       j->images[i].channel[c] = (unsigned char *)in[i].plane[c].at;
       j->images[i].pitch[c] = in[i].plane[c].pitch;
-      in[i].plane[c].step = 1;
     }
   }
   if (j->prepared != n) {
@@ -444,5 +419,5 @@ const mt_vendor mt_nvidia = {
     .stream = nv_stream, .stream_end = nv_stream_end,
     .to_device = nv_to_device, .to_host = nv_to_host, .fill = nv_fill, .wait = nv_wait,
     .kernels = nv_kernels, .launch = nv_launch,
-    .jpeg = nv_jpeg, .jpeg_end = nv_jpeg_end, .decode = nv_decode,
+    .planes = mt_planar, .jpeg = nv_jpeg, .jpeg_end = nv_jpeg_end, .decode = nv_decode,
 };

@@ -47,7 +47,10 @@ static uint64_t nanos(void) {
 }
 
 const mt_vendor *mt_vendor_of(const char *name) {
-  return strcmp(name, "nvidia") == 0 ? &mt_nvidia : NULL;
+  static const mt_vendor *const all[] = {&mt_nvidia, &mt_amd};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (strcmp(name, all[i]->name) == 0) return all[i];
+  return NULL;
 }
 
 int vendor_libraries(const mt_vendor *v, const char *dir, mt_library *found) { return v->libraries(dir, found); }
@@ -80,7 +83,8 @@ int mt_engine_open(const mt_vendor *v, const mt_options *o, mt_engine **out, cha
   step = "open the device";
   if ((rc = v->open(o->index, o->blocking, &e->gpu))) goto failed;
   step = "load the kernels";
-  if ((rc = v->kernels(e->gpu, o->kernels, kernel_names, KERNELS, e->kernels))) goto failed;
+  why[0] = 0;
+  if ((rc = v->kernels(e->gpu, &o->kernels, kernel_names, KERNELS, e->kernels, why, n))) goto failed;
   step = "allocate the arena";
   if ((rc = v->alloc(e->gpu, o->arena, &e->arena))) goto failed;
   step = "pin the ring";
@@ -94,7 +98,7 @@ int mt_engine_open(const mt_vendor *v, const mt_options *o, mt_engine **out, cha
   *out = e;
   return MT_GPU_OK;
 failed:
-  if (strcmp(step, "load") != 0)
+  if (!*why)
     snprintf(why, n, "%s: error %d, the driver's code %d", step, rc, v->last_code(e->gpu));
   mt_engine_close(e);
   return rc;
@@ -236,15 +240,13 @@ static int launch(mt_engine *e, lane *l, int k, uint64_t threads, void **args) {
 // The horizontal and vertical halving of a css's chroma, as mt_plane.shift.
 static const uint8_t halving[MT_CSS_COUNT] = {0, 1, 3, 2, 0};
 
-// lay_planes gives a tile its planes from at on, and returns how many bytes they
-// take.
-static uint64_t lay_planes(const mt_tile *t, uint64_t at, mt_plane *p) {
+uint64_t mt_planar(int w, int h, int css, uint64_t at, mt_plane *p) {
   uint64_t used = 0;
-  for (int c = 0; c < (t->css == MT_CSS_GRAY ? 1 : 3); c++) {
-    uint8_t half = c ? halving[t->css] : 0;
-    uint64_t w = (t->w + (half & 1)) >> (half & 1), h = (t->h + (half >> 1)) >> (half >> 1);
-    p[c] = (mt_plane){.at = (uint8_t *)(uintptr_t)(at + used), .pitch = (uint32_t)up(w, PLANE_ALIGN), .step = 1, .shift = half};
-    used += up(w, PLANE_ALIGN) * up(h, 16);
+  for (int c = 0; c < (css == MT_CSS_GRAY ? 1 : 3); c++) {
+    uint8_t half = c ? halving[css] : 0;
+    uint64_t cw = (w + (half & 1)) >> (half & 1), ch = (h + (half >> 1)) >> (half >> 1);
+    p[c] = (mt_plane){.at = (uint8_t *)(uintptr_t)(at + used), .pitch = (uint32_t)up(cw, PLANE_ALIGN), .step = 1, .shift = half};
+    used += up(cw, PLANE_ALIGN) * up(ch, 16);
   }
   return used;
 }
@@ -257,7 +259,7 @@ static int ready(mt_engine *e, lane *l, const view *v) {
   for (uint32_t i = 0; i < v->m->tiles; i++) {
     if (v->tiles[i].w > w) w = v->tiles[i].w;
     if (v->tiles[i].h > h) h = v->tiles[i].h;
-    need += lay_planes(&v->tiles[i], 0, unused);
+    need += e->v->planes(v->tiles[i].w, v->tiles[i].h, v->tiles[i].css, 0, unused);
   }
   if (l->planes_bytes < need) {
     if (l->planes) e->v->free(e->gpu, l->planes);
@@ -299,7 +301,7 @@ static int decode(mt_engine *e, lane *l, view *v, mt_paint **paint, uint64_t *pa
   for (uint32_t i = 0; i < n; i++) {
     const mt_tile *t = &v->tiles[i];
     in[i] = (mt_jpeg_in){.data = (const uint8_t *)e->o.ring + t->src, .len = t->src_len, .w = t->w, .h = t->h, .css = t->css};
-    at += lay_planes(t, at, in[i].plane);
+    at += e->v->planes(t->w, t->h, t->css, at, in[i].plane);
   }
   v->m->vendor_calls++;
   rc = e->v->decode(e->gpu, l->jpeg, l->stream, in, (int)n);
@@ -459,7 +461,7 @@ int mt_engine_bare(mt_engine *e, int i, uint64_t at, double seconds, uint64_t *d
   for (uint32_t k = 0; k < v.m->tiles && !rc; k++) {
     const mt_tile *t = &v.tiles[k];
     in[k] = (mt_jpeg_in){.data = (const uint8_t *)e->o.ring + t->src, .len = t->src_len, .w = t->w, .h = t->h, .css = t->css};
-    planes += lay_planes(t, planes, in[k].plane);
+    planes += e->v->planes(t->w, t->h, t->css, planes, in[k].plane);
   }
   uint64_t until = nanos() + (uint64_t)(seconds * 1e9);
   while (!rc && nanos() < until) {

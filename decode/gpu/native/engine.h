@@ -10,7 +10,7 @@ typedef struct mt_engine mt_engine;
 
 typedef struct {
   const char *libraries;  // folder, or ""
-  const void *kernels;    // their image
+  mt_kernels kernels;
   int index;              // of the device
   int lanes;              // that decode; further ones only copy and lay
   int copy_lanes;

@@ -8,7 +8,11 @@
 #define MT_BLOCK_X __builtin_amdgcn_workgroup_id_x()
 #endif
 #define MT_DEVICE static inline __attribute__((device, always_inline))
+#if defined(__NVPTX__)
 #define MT_KERNEL extern "C" __attribute__((global)) void
+#else // a block is never larger, which leaves each thread more registers
+#define MT_KERNEL extern "C" __attribute__((global, amdgpu_flat_work_group_size(256, 256))) void
+#endif
 #include "kernels.h"
 
 // A block has MT_BLOCK threads: passed by no register, known to both sides.

@@ -19,21 +19,13 @@ package native
 import "C"
 
 import (
-	_ "embed"
 	"fmt"
-	"strconv"
 	"strings"
 	"unsafe"
 
 	"github.com/microtome/microtome/decode/gpu/canon"
 	"github.com/microtome/microtome/decode/gpu/wire"
 )
-
-// kernelsPTX is made by `make kernels`; drivers compile it for any GPU from
-// sm_75 on.
-//
-//go:embed kernels_sm_75.ptx
-var kernelsPTX string
 
 // Info describes a device.
 type Info = wire.Info
@@ -90,7 +82,11 @@ func Describe(vendor string, index int) (Info, error) {
 	rc := C.vendor_info(v, C.int(index), &c)
 	if rc != 0 {
 		code := int(C.vendor_last_code(v))
-		err = &wire.Failure{Kind: int(rc), Code: code, Text: fmt.Sprintf("device %d can't be opened: the driver's code %d", index, code)}
+		text := fmt.Sprintf("the driver's code %d", code)
+		if why := C.GoString(&c.why[0]); why != "" {
+			text = why
+		}
+		err = &wire.Failure{Kind: int(rc), Code: code, Text: fmt.Sprintf("device %d can't be opened: %s", index, text)}
 	}
 	return infoOf(vendor, &c), err
 }
@@ -101,6 +97,7 @@ func infoOf(vendor string, c *C.mt_gpu_info) Info {
 		Driver: C.GoString(&c.driver[0]), Decoder: C.GoString(&c.decoder[0]),
 		Memory: int64(c.memory), Free: int64(c.memory_free),
 		Engines: int(c.jpeg_engines), Multiprocessors: int(c.multiprocessors),
+		MinSide: int(c.min_side), MaxSide: int(c.max_side), Samplings: uint32(c.css), Tried: uint32(c.css_tried), Batch: int(c.batch),
 	}
 	for i := range c.libraries {
 		if s := C.GoString(&c.libraries[i][0]); s != "" {
@@ -109,16 +106,6 @@ func infoOf(vendor string, c *C.mt_gpu_info) Info {
 	}
 	o.Kernels, o.Fit = kernelsFor(o.Arch)
 	return o
-}
-
-// kernelsFor says what the kernels were compiled for, and whether a device runs
-// them: drivers compile PTX for all that came later.
-func kernelsFor(arch string) (target string, fit bool) {
-	_, rest, _ := strings.Cut(kernelsPTX, ".target ")
-	target, _, _ = strings.Cut(rest, "\n")
-	least, err := strconv.Atoi(strings.TrimPrefix(target, "sm_"))
-	has, err2 := strconv.Atoi(strings.TrimPrefix(arch, "sm_"))
-	return target, err == nil && err2 == nil && has >= least
 }
 
 func table(vendor string) (*C.mt_vendor, error) {
@@ -134,6 +121,7 @@ func table(vendor string) (*C.mt_vendor, error) {
 // Options say how a device is opened.
 type Options struct {
 	Vendor, Libraries string
+	Arch              string // of the device, as Describe tells it
 	Index             int
 	// Lanes decode, up to Batch tiles a call; CopyLanes come behind them and only
 	// copy and lay.
@@ -145,10 +133,7 @@ type Options struct {
 }
 
 // Device is an open device. A lane is used by one caller at a time.
-type Device struct {
-	e       *C.mt_engine
-	kernels *C.char
-}
+type Device struct{ e *C.mt_engine }
 
 // Open opens a device.
 func Open(o Options) (*Device, error) {
@@ -158,9 +143,12 @@ func Open(o Options) (*Device, error) {
 	}
 	dir := C.CString(o.Libraries)
 	defer C.free(unsafe.Pointer(dir))
-	d := &Device{kernels: C.CString(kernelsPTX)}
+	kernels, forget := kernelsOf(o.Arch)
+	defer forget()
+	kernels.libraries = dir
+	d := &Device{}
 	opt := C.mt_options{
-		libraries: dir, kernels: unsafe.Pointer(d.kernels), index: C.int(o.Index),
+		libraries: dir, kernels: kernels, index: C.int(o.Index),
 		lanes: C.int(o.Lanes), copy_lanes: C.int(o.CopyLanes), batch: C.int(o.Batch), arena: C.uint64_t(o.Arena),
 		ring: unsafe.Pointer(unsafe.SliceData(o.Ring)), ring_bytes: C.uint64_t(len(o.Ring)),
 	}
@@ -172,7 +160,6 @@ func Open(o Options) (*Device, error) {
 	}
 	var why [256]C.char
 	if rc := C.mt_engine_open(v, &opt, &d.e, &why[0], C.size_t(len(why))); rc != 0 {
-		C.free(unsafe.Pointer(d.kernels))
 		return nil, &wire.Failure{Kind: int(rc), Code: int(C.vendor_last_code(v)), Text: C.GoString(&why[0])}
 	}
 	return d, nil
@@ -181,7 +168,6 @@ func Open(o Options) (*Device, error) {
 // Close gives the device back. No lane may be at work.
 func (d *Device) Close() {
 	C.mt_engine_close(d.e)
-	C.free(unsafe.Pointer(d.kernels))
 }
 
 // Run executes the message at an offset of the ring. It returns a result of

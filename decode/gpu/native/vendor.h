@@ -34,6 +34,11 @@ typedef struct {
   uint64_t memory, memory_free;
   uint32_t jpeg_engines; // units that decode JPEG; 0: none
   uint32_t multiprocessors;
+  uint32_t min_side, max_side; // of streams, in pixels
+  uint32_t css;                // samplings that are decoded: bits 1 << MT_CSS_*
+  uint32_t css_tried;          // of those, the ones that may crash: a child tries them first
+  uint32_t batch;              // streams a call that suit it; 0: any
+  char why[256];               // it can't be used, where there is more to say than a code
 } mt_gpu_info;
 
 // mt_library is a library that a vendor's engine needs, and where it was looked for.
@@ -58,8 +63,17 @@ typedef struct {
   size_t len;
   uint16_t w, h;
   uint8_t css;
-  mt_plane plane[3]; // in: at and pitch; out: step
+  mt_plane plane[3]; // as planes has laid them
 } mt_jpeg_in;
+
+// mt_kernels: the engine's kernels, compiled for the device, or, where image is NULL,
+// as source to be compiled.
+typedef struct {
+  const void *image; // bytes of it; PTX ends with a NUL beyond them
+  size_t bytes;
+  const char *source;
+  const char *libraries; // folder of the compiler, or ""
+} mt_kernels;
 
 typedef struct {
   const char *name;
@@ -89,11 +103,14 @@ typedef struct {
   int (*fill)(mt_gpu *gpu, mt_stream s, uint64_t dst, uint8_t value, uint64_t n);
   int (*wait)(mt_gpu *gpu, mt_stream s);
 
-  // kernels loads the engine's kernels from an image for the device (PTX text, or
-  // an AMD code object); functions are in the order of names.
-  int (*kernels)(mt_gpu *gpu, const void *image, const char *const *names, int n, mt_function *f);
+  // kernels loads the engine's kernels; functions are in the order of names. why is
+  // filled in when there is more to say than a code.
+  int (*kernels)(mt_gpu *gpu, const mt_kernels *k, const char *const *names, int n, mt_function *f, char *why, size_t why_len);
   int (*launch)(mt_gpu *gpu, mt_stream s, mt_function f, uint32_t blocks, void **args);
 
+  // planes lays the components of a stream into memory from at on, as decode leaves
+  // them, and returns how many bytes they take. Decoders may write all of them.
+  uint64_t (*planes)(int w, int h, int css, uint64_t at, mt_plane *p);
   // jpeg makes a decoder for up to batch streams of at most w x h. decode writes
   // the components and returns when they may be read by s's next work. After a
   // failure the decoder is remade by the caller.
@@ -105,6 +122,9 @@ typedef struct {
 // MT_BLOCK is how many threads a block of the kernels has.
 enum { MT_BLOCK = 256 };
 
-extern const mt_vendor mt_nvidia;
+// mt_planar is mt_vendor.planes for decoders that write a plane for each component.
+uint64_t mt_planar(int w, int h, int css, uint64_t at, mt_plane *p);
+
+extern const mt_vendor mt_nvidia, mt_amd;
 
 #endif

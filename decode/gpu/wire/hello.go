@@ -15,6 +15,12 @@ type Info struct {
 	// the device runs them.
 	Kernels string
 	Fit     bool
+	// MinSide and MaxSide bound the streams that it decodes, in pixels a side, 0 where
+	// it has no bound of its own. Samplings are those that it decodes, as bits; Tried
+	// those of them that may crash it, so that a child has to try them first.
+	MinSide, MaxSide int
+	Samplings, Tried uint32
+	Batch            int // tiles a call that suit it, 0: any number
 }
 
 // Library is one that a vendor's engine needs.
