@@ -5,6 +5,7 @@ package gpu
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/microtome/microtome/decode/gpu/native"
 	"github.com/microtome/microtome/decode/gpu/wire"
@@ -13,8 +14,10 @@ import (
 // local executes messages in this process: a crash of a vendor's library ends
 // it. For tests, and to measure what the child costs.
 type local struct {
-	d     *native.Device
-	lanes []sync.Mutex
+	d      *native.Device
+	lanes  []sync.Mutex
+	closed atomic.Bool
+	once   sync.Once
 }
 
 func inProcess(o *Options, ring []byte) (transport, native.Info, error) {
@@ -59,13 +62,25 @@ func nativeOptions(o *Options, info *native.Info, ring []byte) native.Options {
 func (l *local) do(lane int, at int64) (int, error) {
 	l.lanes[lane].Lock()
 	defer l.lanes[lane].Unlock()
+	if l.closed.Load() {
+		return 0, errClosed
+	}
 	rc := l.d.Run(lane, uint64(at))
 	return rc, fatal(rc)
 }
 
-// close leaves the device open: a lane may still be at work, and the process is
-// about to end.
-func (l *local) close() {}
+// close gives the device back when no lane is at work: before the ring is unmapped,
+// which the driver holds pinned.
+func (l *local) close() {
+	l.once.Do(func() {
+		l.closed.Store(true)
+		for i := range l.lanes {
+			l.lanes[i].Lock()
+			defer l.lanes[i].Unlock()
+		}
+		l.d.Close()
+	})
+}
 
 // fatal is the error of results after which nothing on the device can be trusted.
 func fatal(rc int) error {

@@ -12,8 +12,12 @@ import (
 	"slices"
 )
 
-// Env is the variable that orders faults: see lib/fault.h.
-const Env = "MICROTOME_FAKE"
+// Env is the variable that orders faults, and Once names a file that lets only one
+// come: see lib/fault.h.
+const (
+	Env  = "MICROTOME_FAKE"
+	Once = "MICROTOME_FAKE_ONCE"
+)
 
 // DriverVersion is that of the fake NVIDIA driver, and HIPVersion that of the fake
 // HIP runtime.

@@ -4,10 +4,12 @@
 // off), "stale" (the first picture is an earlier one's) and, of decodes and kernels,
 // "skip" (nothing is done, to see what the rest costs). Functions go by their
 // symbols without "_v2". An item KEY=VALUE is a setting: see the library that asks
-// for it.
+// for it. With MICROTOME_FAKE_ONCE, a file that is not there yet, only one fault comes
+// in all processes that share it.
 #ifndef MICROTOME_FAKE_FAULT_H
 #define MICROTOME_FAKE_FAULT_H
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -20,6 +22,15 @@ enum { FAULT_FLIP = -1001, FAULT_SKIP = -1002, FAULT_STALE = -1003 };
 // hang never returns, whatever signals Go's runtime sends.
 __attribute__((unused, noreturn)) static void hang(void) {
   for (;;) pause();
+}
+
+// come says whether a fault is to come.
+static int come(void) {
+  const char *once = getenv("MICROTOME_FAKE_ONCE");
+  if (!once) return 1;
+  int fd = open(once, O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd >= 0) close(fd);
+  return fd >= 0;
 }
 
 static int fault(const char *name) {
@@ -40,7 +51,7 @@ static int fault(const char *name) {
     long n = strtol(p + len + 1, &rest, 10);
     int on = *rest == '+' ? nth >= n : nth == n;
     if (*rest == '+') rest++;
-    if (!on || *rest != ':') continue;
+    if (!on || *rest != ':' || !come()) continue;
     rest++;
     if (strncmp(rest, "crash", 5) == 0) raise(SIGSEGV);
     if (strncmp(rest, "hang", 4) == 0) hang();
