@@ -4,6 +4,7 @@ package tiles_test
 
 import (
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -37,7 +38,7 @@ func BenchmarkDeviceHost(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Setenv("MICROTOME_FAKE", "nvjpegDecodeBatched:40+:skip,cuLaunchKernel:80+:skip")
-	d, err := gpu.Open(gpu.Options{Vendor: "nvidia", Libraries: dir, CPU: cpu, Arena: 1 << 30, Ring: 256 << 20, Beside: -1, Sample: -1})
+	d, err := gpu.Open(gpu.Options{Vendor: "nvidia", Libraries: filepath.Join(dir, "nvidia"), CPU: cpu, Arena: 1 << 30, Ring: 256 << 20, Beside: -1, Sample: -1})
 	if err != nil {
 		b.Fatal(err)
 	}

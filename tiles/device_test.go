@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -20,24 +21,38 @@ import (
 	"github.com/microtome/microtome/tiles"
 )
 
-// fakes builds the stand-ins once. The folder is left to the system to clean.
+// fakes builds the stand-ins once, in a folder for each vendor. It is left to the
+// system to clean.
 var fakes = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "microtome-fake")
-	if err != nil {
-		return "", err
+	for _, v := range fake.Vendors() {
+		if err == nil {
+			err = os.Mkdir(filepath.Join(dir, v), 0o755)
+		}
+		if err == nil {
+			err = fake.Libraries(v, filepath.Join(dir, v))
+		}
 	}
-	return dir, fake.NVIDIA(dir)
+	return dir, err
 })
 
-// fakeDevice is the engine over stand-ins for the vendor's libraries, in this
+// eachVendor runs a test for every vendor.
+func eachVendor(t *testing.T, test func(t *testing.T, vendor string)) {
+	t.Helper()
+	for _, v := range fake.Vendors() {
+		t.Run(v, func(t *testing.T) { test(t, v) })
+	}
+}
+
+// fakeDevice is the engine over stand-ins for a vendor's libraries, in this
 // process.
-func fakeDevice(t *testing.T, cpu microtome.Decoder, change func(*gpu.Options)) *gpu.Engine {
+func fakeDevice(t *testing.T, vendor string, cpu microtome.Decoder, change func(*gpu.Options)) *gpu.Engine {
 	t.Helper()
 	dir, err := fakes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := gpu.Options{Vendor: "nvidia", Libraries: dir, CPU: cpu, Arena: 256 << 20, Ring: 256 << 20, Lanes: 2, Batch: 8, Beside: -1}
+	o := gpu.Options{Vendor: vendor, Libraries: filepath.Join(dir, vendor), CPU: cpu, Arena: 256 << 20, Ring: 256 << 20, Lanes: 2, Batch: 8, Beside: -1}
 	if change != nil {
 		change(&o)
 	}
@@ -87,7 +102,9 @@ func randomBatch(s microtome.Slide, rng *rand.Rand, n int) []tiles.Patch {
 
 // For every kind of slide, a batch made on a device has the CPU's pixels and
 // errors.
-func TestDeviceBatchesEqualTheCPUs(t *testing.T) {
+func TestDeviceBatchesEqualTheCPUs(t *testing.T) { eachVendor(t, testDeviceBatchesEqualTheCPUs) }
+
+func testDeviceBatchesEqualTheCPUs(t *testing.T, vendor string) {
 	for name, spec := range map[string]synth.Spec{
 		"svs rgb":    {Codec: synth.JPEGRGB},
 		"svs ycc":    {Codec: synth.JPEG},
@@ -102,7 +119,7 @@ func TestDeviceBatchesEqualTheCPUs(t *testing.T) {
 			s := openedSlide(t, name, spec)
 			cpu := decode.NewCPU(decode.Options{})
 			defer cpu.Close()
-			d := fakeDevice(t, cpu, nil)
+			d := fakeDevice(t, vendor, cpu, nil)
 			o := tiles.Options{Decoder: cpu, Encoder: cpu, PixelBytes: 8 << 20, Background: microtome.RGB{R: 255, G: 255, B: 255}}
 			plain := newReader(t, o)
 			o.Devices = devices(d)
@@ -184,12 +201,14 @@ func rowsOf(px microtome.Pixels) []byte {
 
 // A device that dies under many callers costs nobody an answer; one whose memory
 // is small gives up what it keeps.
-func TestDeviceUnderLoad(t *testing.T) {
+func TestDeviceUnderLoad(t *testing.T) { eachVendor(t, testDeviceUnderLoad) }
+
+func testDeviceUnderLoad(t *testing.T, vendor string) {
 	spec := synth.Spec{Codec: synth.JPEG, Width: 3000, Height: 2400, Levels: 2}
 	s := openedSlide(t, "load", spec)
 	cpu := decode.NewCPU(decode.Options{Queue: 1 << 16})
 	defer cpu.Close()
-	d := fakeDevice(t, cpu, func(o *gpu.Options) { o.Arena = 128 << 20 })
+	d := fakeDevice(t, vendor, cpu, func(o *gpu.Options) { o.Arena = 128 << 20 })
 	o := tiles.Options{Decoder: cpu, Encoder: cpu, PixelBytes: 8 << 20, Background: microtome.RGB{R: 255}}
 	plain := newReader(t, o)
 	o.Devices = devices(d)
@@ -218,11 +237,13 @@ func TestDeviceUnderLoad(t *testing.T) {
 }
 
 // Of two devices each slide has one, and a batch over many slides keeps its order.
-func TestSlidesHashToDevices(t *testing.T) {
+func TestSlidesHashToDevices(t *testing.T) { eachVendor(t, testSlidesHashToDevices) }
+
+func testSlidesHashToDevices(t *testing.T, vendor string) {
 	cpu := decode.NewCPU(decode.Options{})
 	defer cpu.Close()
-	a := fakeDevice(t, cpu, nil)
-	b := fakeDevice(t, cpu, func(o *gpu.Options) { o.Index = 1 })
+	a := fakeDevice(t, vendor, cpu, nil)
+	b := fakeDevice(t, vendor, cpu, func(o *gpu.Options) { o.Index = 1 })
 	o := tiles.Options{Decoder: cpu, Encoder: cpu, PixelBytes: 8 << 20}
 	plain := newReader(t, o)
 	o.Devices = devices(a, b)

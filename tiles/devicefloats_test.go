@@ -15,11 +15,13 @@ import (
 )
 
 // A device's arrays of floats are the CPU's pixels through the same table.
-func TestDeviceFloatsEqualTheCPUs(t *testing.T) {
+func TestDeviceFloatsEqualTheCPUs(t *testing.T) { eachVendor(t, testDeviceFloatsEqualTheCPUs) }
+
+func testDeviceFloatsEqualTheCPUs(t *testing.T, vendor string) {
 	s := openedSlide(t, "floats", synth.Spec{Codec: synth.JPEG, Width: 700, Height: 530, Levels: 2})
 	cpu := decode.NewCPU(decode.Options{})
 	defer cpu.Close()
-	d := fakeDevice(t, cpu, nil)
+	d := fakeDevice(t, vendor, cpu, nil)
 	o := tiles.Options{Decoder: cpu, Encoder: cpu, PixelBytes: 8 << 20, Background: microtome.RGB{R: 255, G: 250, B: 240}}
 	plain := newReader(t, o)
 	o.Devices = devices(d)
