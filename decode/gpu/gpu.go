@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/microtome/microtome"
+	"github.com/microtome/microtome/decode/gpu/canon"
 	"github.com/microtome/microtome/decode/gpu/native"
 	"github.com/microtome/microtome/decode/gpu/wire"
 )
@@ -34,7 +35,7 @@ import (
 // Options say which device is used, and how. CPU is needed; zero values of the
 // rest are good ones.
 type Options struct {
-	Vendor    string // "nvidia"
+	Vendor    string // "nvidia", "amd"
 	Index     int
 	Libraries string // folder of the vendor's libraries; "": the system's
 	// CPU decodes what the device does not.
@@ -74,6 +75,8 @@ type Options struct {
 	// Profile has the device end each stage of a message before the next begins:
 	// slower, but then a stage's time is its own.
 	Profile bool
+	// trial is set in an engine that only tries samplings: those of the mask.
+	trial uint32
 }
 
 func (o *Options) fill() {
@@ -121,7 +124,8 @@ type Engine struct {
 	o     Options
 	name  string
 	info  native.Info
-	kinds [5]bool // samplings that the device decodes exactly
+	kinds [canon.Gray + 1]bool   // samplings that the device decodes exactly
+	whys  [canon.Gray + 1]string // why it does not, "": they were found inexact
 	count counters
 	queue *queue
 	cores chan struct{} // a place for each caller that walks or decodes
@@ -166,15 +170,13 @@ func Open(o Options) (*Engine, error) {
 		return nil, errors.New("gpu: a CPU decoder is needed")
 	}
 	e := &Engine{o: o, name: fmt.Sprintf("%s:%d", o.Vendor, o.Index), queue: newQueue(o), cores: make(chan struct{}, o.Cores)}
-	for i := range e.kinds {
-		e.kinds[i] = true
-	}
 	s, err := e.start()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.name, err)
 	}
 	e.info = s.info
 	e.session.Store(s)
+	e.claims()
 	if err := e.prove(); err != nil {
 		err = &proofError{err}
 		if s.over() {

@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,6 +68,9 @@ func (e *Engine) eligible(t *microtome.Tile, s *canon.Stream) error {
 	if err := e.exact(s.Sampling); err != nil {
 		return err
 	}
+	if small, large := e.sides(); min(s.Width, s.Height) < small || max(s.Width, s.Height) > large {
+		return fmt.Errorf("not %d to %d pixels a side", small, large)
+	}
 	if e.o.Unchecked {
 		return nil
 	}
@@ -84,7 +88,7 @@ func (e *Engine) exact(s canon.Sampling) error {
 	if e.kinds[s] {
 		return nil
 	}
-	return errors.New(s.String() + " is not exact on this device")
+	return errors.New(s.String() + cmp.Or(e.whys[s], " is not exact on this device"))
 }
 
 // place writes the canonical stream into the ring.

@@ -205,9 +205,13 @@ static void amd_free(mt_gpu *g, uint64_t at) {
   if (p_hipSetDevice(g->device) == 0) p_hipFree(pointer(at));
 }
 
+// HIP remembers a registration by its address when the mapping is gone, as that of an
+// engine that this process had before.
 static int amd_pin(mt_gpu *g, void *at, uint64_t bytes) {
   HIP_BIND(g);
-  return hip_kind(g, p_hipHostRegister(at, bytes, HIP_HOST_REGISTER_PORTABLE)) ? MT_GPU_PIN : MT_GPU_OK;
+  int e = p_hipHostRegister(at, bytes, HIP_HOST_REGISTER_PORTABLE);
+  if (e == HIP_REGISTERED && !p_hipHostUnregister(at)) e = p_hipHostRegister(at, bytes, HIP_HOST_REGISTER_PORTABLE);
+  return hip_kind(g, e) ? MT_GPU_PIN : MT_GPU_OK;
 }
 
 static void amd_unpin(mt_gpu *g, void *at) {
