@@ -11,7 +11,7 @@ PY := $(BUILD)/venv/bin/python
 FUZZTIME ?= 20s
 KERNELS ?= decode/gpu/native
 
-.PHONY: help demo test build setup setup-test viewer check unit race nocgo browser pixels fuzz kernels deploy release clean
+.PHONY: help demo test build setup setup-test viewer check unit race nocgo browser pixels fuzz kernels shims deploy release clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -65,6 +65,10 @@ fuzz: ## every fuzz target, FUZZTIME each
 
 kernels: ## the GPU kernels anew, PTX and AMD code objects, by clang-19; committed, and a test builds them again
 	scripts/kernels $(KERNELS)
+
+shims: ## HIP over CUDA and rocJPEG over nvJPEG, to test the AMD engine on an NVIDIA GPU, and that test, in .build/shims
+	decode/gpu/shim/build $(BUILD)/shims
+	$(GO) test -c -o $(BUILD)/shims/gpu.test ./decode/gpu
 
 deploy: build ## lint and parse the Dockerfile, the compose file and the systemd unit; run none
 	@scripts/setup deploy

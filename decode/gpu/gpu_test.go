@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	dir, err := os.MkdirTemp("", "microtome-fake")
-	if err == nil {
+	if err == nil && os.Getenv(shimsEnv) == "" { // a GPU's machine may have no compiler
 		fakeVendors, err = fakes(dir)
 	}
 	if err != nil {
