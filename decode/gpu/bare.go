@@ -23,12 +23,11 @@ func Bare(o Options, tiles []microtome.Tile, span time.Duration) (float64, error
 	if err != nil {
 		return 0, err
 	}
-	defer s.end(errClosed)
+	defer s.end(errClosed) // and the device with it
 	l, ok := s.run.(*local)
 	if !ok || len(tiles) == 0 {
 		return 0, fmt.Errorf("nothing to decode")
 	}
-	defer l.d.Close()
 	var all sync.WaitGroup
 	var decoded atomic.Int64
 	var failed atomic.Int64

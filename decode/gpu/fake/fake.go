@@ -68,6 +68,15 @@ func amd(dir string, without []string) error {
 	return rocjpeg(dir, "librocjpeg.so.1", without, "-Wl,-soname,librocjpeg.so.1")
 }
 
+// HIPRTC builds libhiprtc.so.7, which gives a code object, a file, for any GPU.
+func HIPRTC(dir, codeObject string) error {
+	at, err := filepath.Abs(codeObject)
+	if err != nil {
+		return err
+	}
+	return build(dir, "libhiprtc.so.7", "hiprtc.c", nil, fmt.Sprintf("-DCODE_OBJECT=%q", at))
+}
+
 // OldRocJPEG builds rocJPEG 0.x under a name, beside a HIP that is there: its batches
 // have one set of parameters for all pictures.
 func OldRocJPEG(dir, name string) error {
