@@ -106,6 +106,7 @@ func native(t *testing.T, dir, lib, name string) []byte {
 	}
 	run := exec.Command(program, name)
 	run.Dir = dir
+	run.Stderr = os.Stderr
 	out, err := run.Output()
 	if err != nil {
 		t.Fatalf("%s over %s: %v", name, lib, err)

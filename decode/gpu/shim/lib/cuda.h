@@ -9,6 +9,7 @@ typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
 
 enum {
+  CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE = 708,
   CU_ATTR_PCI_BUS = 33,
   CU_ATTR_PCI_DEVICE = 34,
   CU_ATTR_PCI_DOMAIN = 50,

@@ -93,10 +93,12 @@ int hipSetDevice(int d) {
   if (!e) device = d;
   return e;
 }
+// HIP sets flags of a device that is in use already, which older CUDA does not.
 int hipSetDeviceFlags(unsigned flags) {
   int e = started();
   if (!e) e = known(device);
-  return e ? e : p_cuDevicePrimaryCtxSetFlags_v2(device, flags);
+  if (!e) e = p_cuDevicePrimaryCtxSetFlags_v2(device, flags);
+  return e == CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE ? 0 : e;
 }
 
 static int attribute(int d, int a) {

@@ -152,12 +152,27 @@ int rocJpegDestroy(void *handle) {
   return 0;
 }
 
+// kernel_on is the kernel on the thread's device: one module a device, however many
+// handles are made there.
+static int kernel_on(int device, void **kernel) {
+  static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
+  static void *loaded[MAX_DEVICES];
+  int rc = 0;
+  pthread_mutex_lock(&loading);
+  if (!loaded[device]) {
+    void *module;
+    rc = hip(hipModuleLoadData(&module, pack_ptx));
+    if (!rc) rc = hip(hipModuleGetFunction(&loaded[device], module, "mt_pack_kernel"));
+  }
+  *kernel = loaded[device];
+  pthread_mutex_unlock(&loading);
+  return rc;
+}
+
 static int open_handle(Handle *h) {
   unsigned engines = 0, cores = 0;
-  void *module;
   int rc = hip(hipStreamCreateWithFlags(&h->stream, HIP_STREAM_NON_BLOCKING));
-  if (!rc) rc = hip(hipModuleLoadData(&module, pack_ptx));
-  if (!rc) rc = hip(hipModuleGetFunction(&h->kernel, module, "mt_pack_kernel"));
+  if (!rc) rc = kernel_on(h->device, &h->kernel);
   if (!rc && p_nvjpegCreateEx(HARDWARE, NULL, NULL, 0, &h->jpeg)) return NO_HARDWARE;
   if (!rc && (p_nvjpegGetHardwareDecoderInfo(h->jpeg, &engines, &cores) || engines * cores == 0)) return NO_HARDWARE;
   return rc;
@@ -242,7 +257,7 @@ static int ready(Handle *h, int n, int w, int ht) {
 // lay says where the components of a picture are decoded to: the caller's planes
 // where they are those of NATIVE output, else room from used on. It returns how
 // much of the room is used.
-static size_t lay(const mt_header *k, const Image *to, uint8_t *room, size_t used, Planes *p) {
+static size_t lay(const mt_header *k, const Image *to, uintptr_t room, size_t used, Planes *p) {
   int across, down;
   halving(k->css, &across, &down);
   memset(p, 0, sizeof *p);
@@ -256,7 +271,7 @@ static size_t lay(const mt_header *k, const Image *to, uint8_t *room, size_t use
       continue;
     }
     p->pitch[c] = (w + 255) / 256 * 256;
-    p->channel[c] = room + used; // an offset, until there is room
+    p->channel[c] = (uint8_t *)(room + used); // an offset, until there is room
     used += p->pitch[c] * ((h + 15) / 16 * 16);
   }
   return used;
@@ -288,7 +303,7 @@ static int channels(int css) { return css == CSS_422 || css == CSS_400 ? 1 : css
 // are none here.
 static int place(Handle *h, Stream **s, int n, Image *to, int *decoded, int *jobs) {
   size_t used = (3 * (size_t)h->most * sizeof(mt_pack) + 255) / 256 * 256; // the jobs
-  uint8_t *room = h->room;
+  uintptr_t room = (uintptr_t)h->room;
   int d = 0;
   for (int i = 0; i < n; i++) {
     int k = 0;
