@@ -82,7 +82,7 @@ func (f *benchFlags) flags(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.asJSON, "json", false, "print the report as JSON")
 	fl.StringVar(&f.jsonFile, "json-file", "", "also write the report as JSON to a file")
 	fl.StringVar(&f.chart, "chart", "", "also draw it, as SVG, to a file")
-	fl.StringVar(&f.device, "device", "cpu", "measure a GPU instead: nvidia or nvidia:1; random patches are taken from all slides")
+	fl.StringVar(&f.device, "device", "cpu", "measure a GPU instead: nvidia, nvidia:1 or amd; random patches are taken from all slides")
 	fl.StringVar(&f.libraries, "device-libraries", "", "`folder` of the GPU's libraries (default: the system's)")
 	fl.StringVar(&f.settings, "sweep", "4x32", "of a GPU: lanes x tiles a call, with +beside, +unchecked, +blocking, +profile or +inprocess, and commas between")
 	fl.IntVar(&f.exact, "exact", 2000, "of a GPU: tiles that are held against the CPU's; -1 for all")

@@ -24,7 +24,7 @@ import (
 func (f *benchFlags) runDevice(cmd *cobra.Command, paths []string) (err error) {
 	ctx := cmd.Context()
 	d, err := parseDevice(f.device)
-	if err == nil && d.kind != "nvidia" || len(d.indexes) > 1 {
+	if err == nil && (d.kind == "cpu" || d.kind == "auto") || len(d.indexes) > 1 {
 		err = usagef("--device %s: one device of a vendor's can be measured at once", f.device)
 	}
 	if err != nil {

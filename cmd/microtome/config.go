@@ -145,9 +145,7 @@ func parseDevice(text string) (device, error) {
 			return d, fmt.Errorf("device: %q: %s takes no number", text, kind)
 		}
 		return d, nil
-	case "amd":
-		return d, fmt.Errorf("device: %s: decoding on AMD's GPUs is not built in yet: use cpu or nvidia", text)
-	case "nvidia":
+	case "nvidia", "amd":
 	default:
 		return d, fmt.Errorf("device: %q is not cpu, nvidia, amd or auto", text)
 	}
@@ -157,7 +155,7 @@ func parseDevice(text string) (device, error) {
 	for _, part := range strings.Split(list, ",") {
 		n, err := strconv.Atoi(part)
 		if err != nil || n < 0 || slices.Contains(d.indexes, n) {
-			return d, fmt.Errorf("device: %q: numbers of devices, such as nvidia:0,1", text)
+			return d, fmt.Errorf("device: %q: numbers of devices, such as %s:0,1", text, kind)
 		}
 		d.indexes = append(d.indexes, n)
 	}

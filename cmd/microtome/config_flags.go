@@ -31,7 +31,7 @@ func addDoorSettings(f *pflag.FlagSet) {
 }
 
 func addEngineSettings(f *pflag.FlagSet) {
-	f.String("device", "cpu", "where batches of patches are made: cpu, nvidia, nvidia:0,1 (refused when it can't be used), or auto")
+	f.String("device", "cpu", "where batches of patches are made: cpu, nvidia, nvidia:0,1, amd, amd:0,1 (refused when it can't be used), or auto for the first of these vendors that can")
 	f.String("device-memory", "0", "`size` of a device's memory for tiles and batches; 0 for half of what is free")
 	f.String("device-libraries", "", "`folder` of the GPU vendor's libraries (default: the system's)")
 	f.Int("device-sample", 1000, "one in so many tiles of a device is decoded on the CPU too and compared; 0 for none")

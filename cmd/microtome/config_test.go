@@ -107,7 +107,7 @@ func TestRefusedSettings(t *testing.T) {
 		{"trusted-proxies: [proxy]", "trusted-proxies"},
 		{"device: nvidia:x", "numbers of devices"},
 		{"device: nvidia:0,0", "numbers of devices"},
-		{"device: amd", "not built in"},
+		{"device: amd:x", "such as amd:0,1"},
 		{"device: gpu", "not cpu"},
 		{"device: cpu:1", "no number"},
 		{"token: a\ninsecure: true", "exclude"},

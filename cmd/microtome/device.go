@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,10 +53,14 @@ func openDevices(ctx context.Context, c *config, cpu microtome.Decoder) (list []
 		list, err = openVendor(ctx, d.kind, d.indexes, c, cpu)
 		return list, "", err
 	}
-	if list, err = openVendor(ctx, "nvidia", nil, c, cpu); err != nil {
-		return nil, err.Error(), nil
+	var whys []string
+	for _, v := range gpuVendors() {
+		if list, err = openVendor(ctx, v.name, nil, c, cpu); err == nil {
+			return list, "its pixels are libjpeg-turbo's on all tiles of the proof", nil
+		}
+		whys = append(whys, err.Error())
 	}
-	return list, "its pixels are libjpeg-turbo's on all tiles of the proof", nil
+	return nil, strings.Join(whys, "; "), nil
 }
 
 // openVendor opens devices of a vendor, by default its first.
@@ -85,6 +90,7 @@ func openVendor(ctx context.Context, vendor string, indexes []int, c *config, cp
 		}
 		var e microtome.Device
 		e, err = gpu.Open(gpu.Options{Vendor: vendor, Index: i, Libraries: c.DeviceLibraries, CPU: cpu, Worker: worker,
+			Batch: infos[i].Batch,
 			Arena: deviceBudget(c, &infos[i]), Sample: sample})
 		if err != nil {
 			break

@@ -43,7 +43,7 @@ func newDoctorCmd() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.SortFlags = false
-	fl.StringVar(&f.device, "device", "auto", "what to open: auto for each vendor's first, nvidia, nvidia:0,1")
+	fl.StringVar(&f.device, "device", "auto", "what to open: auto for each vendor's first, nvidia, nvidia:0,1, amd, amd:0,1")
 	fl.StringVar(&f.libraries, "device-libraries", "", "`folder` of the GPU vendor's libraries (default: the system's)")
 	fl.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long all of it may take; a driver that was idle starts slowly")
 	fl.BoolVar(&f.json, "json", false, "print the report as JSON")
@@ -53,7 +53,7 @@ func newDoctorCmd() *cobra.Command {
 func (f *doctorFlags) run(cmd *cobra.Command) error {
 	d, err := parseDevice(f.device)
 	if err == nil && d.kind == "cpu" {
-		err = fmt.Errorf("device: cpu: a GPU's engine is examined: auto or nvidia")
+		err = fmt.Errorf("device: cpu: a GPU's engine is examined: auto, nvidia or amd")
 	}
 	if err == nil && f.timeout <= 0 {
 		err = errors.New("timeout: must be above 0")
@@ -161,7 +161,7 @@ func (e *examination) examined(ctx context.Context, i int, info *gpu.Info) gpu.E
 	go func() {
 		cpu := decode.NewCPU(decode.Options{})
 		x := gpu.Examine(gpu.Options{
-			Vendor: e.name, Index: i, Libraries: e.flags.libraries, CPU: cpu, Worker: e.worker, Quiet: true, Sample: -1,
+			Vendor: e.name, Index: i, Libraries: e.flags.libraries, CPU: cpu, Worker: e.worker, Quiet: true, Sample: -1, Batch: info.Batch,
 			Arena: min(deviceBudget(&config{}, info), proofArena), Start: left, Timeout: min(left, 4*time.Second),
 		})
 		if err := cpu.Close(); err != nil && x.Trouble == nil {
@@ -199,7 +199,7 @@ func (e *examination) deviceOf(i int, s *gpu.Survey) doctorDevice {
 	return doctorDevice{
 		Device: fmt.Sprintf("%s:%d", e.name, i), Name: f.Name, PCI: f.PCI, Driver: driver, API: f.Driver, MemoryBytes: f.Memory, FreeBytes: f.Free,
 		Arch: f.Arch, Kernels: f.Kernels, KernelsFit: f.Fit, Engines: f.Engines, Decoder: f.Decoder, Multiprocessors: f.Multiprocessors, Error: wrong,
-		Settings: doctorSettings{Lanes: o.Lanes, Batch: o.Batch, ArenaBytes: deviceBudget(&config{}, &f.Info), RingBytes: o.Ring},
+		Settings: doctorSettings{Lanes: o.Lanes, Batch: cmp.Or(f.Batch, o.Batch), ArenaBytes: deviceBudget(&config{}, &f.Info), RingBytes: o.Ring},
 	}
 }
 

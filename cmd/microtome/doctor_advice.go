@@ -45,7 +45,30 @@ func gpuVendors() []gpuVendor {
 			803: "libcuda.so.1 is another version's than the driver in the kernel: start the host anew, or the container with the host's own libcuda",
 			804: "this GPU can't have a newer libcuda.so.1 than its driver: leave out CUDA's folder compat",
 		},
-	}}
+	}, amdVendor()}
+}
+
+func amdVendor() gpuVendor {
+	const noDevice = "see that rocminfo lists a GPU here, that /dev/kfd and /dev/dri are there and may be opened " +
+		"(a container is given both, and the groups that own them: docker-compose.rocm.yml), and that HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES do not hide it"
+	return gpuVendor{
+		name: "amd", title: "AMD", pci: "0x1002", noDevice: noDevice, tool: "amd-smi",
+		missing: map[string]string{
+			"driver":  "install HIP's runtime of ROCm 7 (a container needs it inside: docker-compose.rocm.yml), or name the folder that has it by --device-libraries",
+			"decoder": "install rocJPEG of ROCm 7 (package rocjpeg), or name the folder that has it by --device-libraries",
+		},
+		broken: map[string]string{
+			"driver":  "install HIP's runtime anew, for this system and all of it from one ROCm",
+			"decoder": "what rocJPEG needs beside it is HIP of the same ROCm, libva and libva-drm (1.22 or newer for ROCm 7.13 on), and libdrm_amdgpu",
+		},
+		codes: map[int]string{
+			100: noDevice,
+			209: "the code object for this GPU does not load: see that HSA_OVERRIDE_GFX_VERSION is not set",
+			-1:  "rocJPEG can't start VA-API on this GPU: install AMD's Mesa driver for VA-API (mesa-amdgpu-va-drivers) that fits its libva, and see that LIBVA_DRIVERS_PATH names no other",
+			-2:  "rocJPEG does not find this GPU's render node: give the process /dev/dri/renderD* of it, and update rocJPEG",
+			-10: "VCN of this GPU, or its VA-API driver, decodes no JPEG: name another GPU by --device, or decode on the CPU",
+		},
+	}
 }
 
 // advise says what went wrong and what to do about it.
