@@ -23,13 +23,19 @@ const doctorLong = `Say what a GPU engine finds on this host: the vendor's libra
 tiles it takes. Then open the engine as serve --device does and hold its pixels
 against the CPU's. Exits with 1, and says what to do, when it can't run.
 
+With --qualify a device is put to the proof instead: a battery of steps, each of
+which holds what the GPU makes against the CPU's, to the last bit. What came of it
+is kept, and serve --device uses only a GPU that has passed with this driver, these
+libraries and this binary. The report is the same each time.
+
 All that touches the vendor's libraries runs in a child: a library that crashes
 or hangs is a finding.`
 
 type doctorFlags struct {
 	device, libraries string
 	timeout           time.Duration
-	json              bool
+	json, qualify     bool
+	qualificationDir  string
 }
 
 func newDoctorCmd() *cobra.Command {
@@ -45,7 +51,9 @@ func newDoctorCmd() *cobra.Command {
 	fl.SortFlags = false
 	fl.StringVar(&f.device, "device", "auto", "what to open: auto for each vendor's first, nvidia, nvidia:0,1, amd, amd:0,1")
 	fl.StringVar(&f.libraries, "device-libraries", "", "`folder` of the GPU vendor's libraries (default: the system's)")
-	fl.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long all of it may take; a driver that was idle starts slowly")
+	fl.BoolVar(&f.qualify, "qualify", false, "put the GPU to the proof and keep the verdict, which serve --device needs")
+	fl.StringVar(&f.qualificationDir, "qualification-dir", "", "`folder` where verdicts are kept (default: in the user's cache folder)")
+	fl.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long all of it may take, with --qualify the GPU's start; a driver that was idle starts slowly")
 	fl.BoolVar(&f.json, "json", false, "print the report as JSON")
 	return cmd
 }
@@ -60,6 +68,9 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 	}
 	if err != nil {
 		return &usageError{err}
+	}
+	if f.qualify {
+		return f.runQualify(cmd, d)
 	}
 	worker, err := gpuWorker()
 	if err != nil {

@@ -104,7 +104,7 @@ func (b *battery) take(ctx context.Context, s step) {
 		v.Verdict, v.Reason = NotClaimed, err.Error()
 	case err != nil:
 		v.Verdict, v.Reason = Failed, err.Error()
-		if b.e == nil || errors.Is(err, microtome.ErrDeviceLost) || !b.e.Ready() || b.ctx.Err() != nil {
+		if b.e == nil || errors.Is(err, microtome.ErrDeviceLost) || !b.e.Ready() || b.ctx.Err() != nil || b.o.Brief {
 			b.lost = true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"slices"
 	"sync"
 
 	"github.com/microtome/microtome"
@@ -28,14 +29,16 @@ func loadBy(ctx context.Context, e *gpu.Engine, jobs []microtome.Job) []microtom
 	return out
 }
 
-// sizes are those of a sampling, whose streams have whole chroma samples.
-func sizes(s sampling) []image.Point {
+// sizes are those of a sampling that the device has and whose streams have whole
+// chroma samples.
+func (b *battery) sizes(s sampling) []image.Point {
 	list := []image.Point{{64, 64}, {65, 67}, {127, 129}, {240, 240}, {255, 241}, {256, 256}, {512, 96}, {1023, 65}, {64, 2048}, {2047, 64}, {1024, 1024}, {2048, 2048}}
 	for i := range list {
 		list[i].X += list[i].X % s.of.H
 		list[i].Y += list[i].Y % s.of.V
 	}
-	return list
+	l := b.result.Limits
+	return slices.DeleteFunc(list, func(p image.Point) bool { return min(p.X, p.Y) < l.MinSide || max(p.X, p.Y) > l.MaxSide })
 }
 
 // asStored decodes the sizes of a sampling, without colour, and looks at channels
@@ -71,11 +74,14 @@ func (b *battery) decode(s sampling) error {
 	if s.of == jpegenc.S444 {
 		last = 2
 	}
-	return b.asStored(s, sizes(s), 0, last)
+	return b.asStored(s, b.sizes(s), 0, last)
 }
 
 // upsampling holds the others.
-func (b *battery) upsampling(s sampling) error { return b.asStored(s, sizes(s)[:9], 1, 2) }
+func (b *battery) upsampling(s sampling) error {
+	list := slices.DeleteFunc(b.sizes(s), func(p image.Point) bool { return p.X*p.Y > 1<<18 })
+	return b.asStored(s, list, 1, 2)
+}
 
 // colour holds colours: nearly all of the Cb and Cr there are, at three of Y, scenes
 // of every sampling, and grey of which white is 0.
@@ -191,6 +197,9 @@ func (b *battery) crowd(n int, seed uint64) ([]*picture, error) {
 		}
 	}
 	shapes := []image.Point{{64, 64}, {64, 64}, {64, 64}, {96, 80}, {64, 64}, {64, 64}, {128, 64}}
+	for i := range shapes {
+		shapes[i].X, shapes[i].Y = max(shapes[i].X, b.result.Limits.MinSide), max(shapes[i].Y, b.result.Limits.MinSide)
+	}
 	var out []*picture
 	for i := range n {
 		f := form{sampling: claimed[i/4%len(claimed)], color: microtome.ColorYCbCr, quality: 70 + i%20}

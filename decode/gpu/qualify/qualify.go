@@ -21,6 +21,8 @@ type Options struct {
 	Engine gpu.Options
 	// Step bounds each step; 0: two minutes.
 	Step time.Duration
+	// Brief runs no step after one that failed.
+	Brief bool
 }
 
 // Verdict is what came of a step.
@@ -30,7 +32,7 @@ type Verdict string
 const (
 	Passed     Verdict = "passed"
 	Failed     Verdict = "failed"
-	NotRun     Verdict = "not run"     // an earlier step lost the device
+	NotRun     Verdict = "not run"     // an earlier step lost the device, or a brief battery
 	NotClaimed Verdict = "not claimed" // left to the CPU on this device
 )
 

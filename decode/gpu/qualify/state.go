@@ -4,6 +4,7 @@ package qualify
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -185,7 +186,9 @@ func (b *battery) atOnce(do func(k int) error) error {
 // twoEngines has a second engine, which works as the server's does, at work beside
 // the first.
 func (b *battery) twoEngines() error {
-	other, err := b.engine(func(o *gpu.Options) { o.Lanes, o.Batch = gpu.Defaults().Lanes, gpu.Defaults().Batch })
+	other, err := b.engine(func(o *gpu.Options) {
+		o.Lanes, o.Batch = gpu.Defaults().Lanes, cmp.Or(b.e.Info().Batch, gpu.Defaults().Batch)
+	})
 	if err != nil {
 		return err
 	}
