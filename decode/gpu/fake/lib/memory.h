@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum { MEMORY_FRESH = 0xDB, MEMORY_PIECES = 4096 };
-static const size_t memory_chunk = (size_t)8 << 20;
+static const size_t memory_chunk = (size_t)2 << 20;
 
 static struct { uintptr_t at; size_t asked, bytes; int device; } memory_pieces[MEMORY_PIECES];
 static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
