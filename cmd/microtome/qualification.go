@@ -74,21 +74,33 @@ func (k *qualifiedFor) differences(other *qualifiedFor) (list []string) {
 	return list
 }
 
-// qualifiedLibraries hashes the files that were opened.
-func qualifiedLibraries(found []gpu.Library) (list []qualifiedLibrary, hashes string, err error) {
-	var all []string
-	for _, l := range found {
+// qualifiedLibraries hashes the files that were opened, and those that came with them:
+// a decoder may be a thin layer over others. hashes are all of them.
+func qualifiedLibraries(s *gpu.Survey) (list []qualifiedLibrary, hashes string, err error) {
+	named := map[string]bool{}
+	for _, l := range s.Libraries {
 		if l.File == "" {
 			continue
 		}
-		sum, err := fileHash(l.File)
-		if err != nil {
+		list = append(list, qualifiedLibrary{Role: l.Role, File: l.File, Version: l.Version})
+		if real, err := filepath.EvalSymlinks(l.File); err == nil {
+			named[real] = true
+		}
+	}
+	for _, file := range s.Loaded {
+		if !named[file] {
+			list = append(list, qualifiedLibrary{Role: "beside", File: file})
+		}
+	}
+	all := sha256.New()
+	for i := range list {
+		l := &list[i]
+		if l.SHA256, err = fileHash(l.File); err != nil {
 			return nil, "", err
 		}
-		list = append(list, qualifiedLibrary{l.Role, l.File, l.Version, sum})
-		all = append(all, l.Role+" "+sum)
+		fmt.Fprintf(all, "%s %s\n", l.Role, l.SHA256)
 	}
-	return list, strings.Join(all, ", "), nil
+	return list, hex.EncodeToString(all.Sum(nil)), nil
 }
 
 // qualifiedForOf is what a pass of a device must be for.
@@ -103,7 +115,7 @@ func qualifiedForOf(s *gpu.Survey, i int) (k qualifiedFor, list []qualifiedLibra
 			k.Driver = l.Version
 		}
 	}
-	if list, k.Hashes, err = qualifiedLibraries(s.Libraries); err != nil {
+	if list, k.Hashes, err = qualifiedLibraries(s); err != nil {
 		return k, nil, err
 	}
 	self, err := os.Executable()

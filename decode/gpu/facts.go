@@ -54,6 +54,7 @@ type Found struct {
 type Survey struct {
 	Libraries []Library
 	Devices   []Found
+	Loaded    []string // shared objects that came with the libraries, in order
 	Trouble   *Trouble // of all devices
 }
 

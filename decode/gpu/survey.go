@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +28,7 @@ type told struct {
 	Libraries []wire.Library `json:",omitempty"`
 	Device    *wire.Info     `json:",omitempty"`
 	Failed    *wire.Failure  `json:",omitempty"`
+	Loaded    []string       `json:",omitempty"`
 }
 
 // stepDone ends what a worker tells.
@@ -48,7 +51,30 @@ func tell(o *order, out *json.Encoder) error {
 			return err
 		}
 	}
-	return out.Encode(told{Step: stepDone})
+	return out.Encode(told{Step: stepDone, Loaded: loaded()})
+}
+
+// loaded lists the shared objects of this process, in order: what the vendor's
+// libraries need is among them. The C library is not.
+func loaded() (files []string) {
+	text, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		_, file, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "/")
+		base := path.Base(file)
+		if !ok || !strings.Contains(base, ".so") || slices.Contains(files, "/"+file) {
+			continue
+		}
+		switch name, _, _ := strings.Cut(base, "."); name {
+		case "ld-linux-x86-64", "ld-linux-aarch64", "libc", "libm", "libdl", "libpthread", "librt", "libresolv":
+		default:
+			files = append(files, "/"+file)
+		}
+	}
+	slices.Sort(files)
+	return files
 }
 
 // failure is an error as it goes to the server.
@@ -99,6 +125,7 @@ func Look(ctx context.Context, worker, env []string, vendor, libraries string) S
 		if line.Step == stepDone {
 			_ = cmd.Process.Kill() // libraries may hang when they are left, too
 			go func() { _ = cmd.Wait() }()
+			s.Loaded = line.Loaded
 			return s
 		}
 		at = s.add(&line, at)
