@@ -122,6 +122,7 @@ func (e *examination) examine(ctx context.Context) doctorVendor {
 	for i := range s.Devices {
 		v.Devices = append(v.Devices, e.deviceOf(i, &s))
 	}
+	v.Beware = e.beware(&s)
 	if s.Trouble != nil {
 		v.Reason = e.trouble(s.Trouble, &s, nil)
 		return v
@@ -243,8 +244,9 @@ func onPCI(devices fs.FS, vendor string) int {
 	for _, d := range list {
 		id, err := fs.ReadFile(devices, d.Name()+"/vendor")
 		class, err2 := fs.ReadFile(devices, d.Name()+"/class")
-		// Class 3 is display controllers: VGA, 3D and others.
-		if err == nil && err2 == nil && strings.TrimSpace(string(id)) == vendor && strings.HasPrefix(string(class), "0x03") {
+		// Class 3 is display controllers: VGA, 3D and others. AMD's Instinct are 12,
+		// accelerators.
+		if err == nil && err2 == nil && strings.TrimSpace(string(id)) == vendor && (strings.HasPrefix(string(class), "0x03") || strings.HasPrefix(string(class), "0x12")) {
 			n++
 		}
 	}

@@ -23,7 +23,8 @@ type doctorVendor struct {
 	Title     string          `json:"-"`
 	CanRun    bool            `json:"can_run"`
 	Reason    string          `json:"reason,omitempty"`
-	OnPCI     int             `json:"pci_gpus"` // -1: unknown
+	OnPCI     int             `json:"pci_gpus"`         // -1: unknown
+	Beware    []string        `json:"beware,omitempty"` // what installs and will not run
 	Libraries []doctorLibrary `json:"libraries"`
 	Devices   []doctorDevice  `json:"devices"`
 }
@@ -172,6 +173,9 @@ func (v *doctorVendor) print(t io.Writer) {
 	fmt.Fprintf(t, "%s\n  engine\t%s\n", v.Title, state)
 	if v.OnPCI >= 0 {
 		fmt.Fprintf(t, "  PCI bus\t%d GPUs of %s\n", v.OnPCI, v.Title)
+	}
+	for _, b := range v.Beware {
+		fmt.Fprintf(t, "  beware\t%s\n", b)
 	}
 	for _, l := range v.Libraries {
 		fmt.Fprintf(t, "  %s\t%s\n", l.Role, libraryText(&l))
