@@ -122,9 +122,13 @@ func TestOnPCI(t *testing.T) {
 		"0000:00:02.0/vendor": {Data: []byte("0x8086\n")}, "0000:00:02.0/class": {Data: []byte("0x030000\n")},
 		"0000:06:00.0/vendor": {Data: []byte("0x10de\n")}, "0000:06:00.0/class": {Data: []byte("0x030200\n")},
 		"0000:06:00.1/vendor": {Data: []byte("0x10de\n")}, "0000:06:00.1/class": {Data: []byte("0x040300\n")}, // its sound
+		"0000:07:00.0/vendor": {Data: []byte("0x1002\n")}, "0000:07:00.0/class": {Data: []byte("0x120000\n")},
+		"0000:08:00.0/vendor": {Data: []byte("0x1002\n")}, "0000:08:00.0/class": {Data: []byte("0x038000\n")},
 	}
-	if n := onPCI(devices, "0x10de"); n != 1 {
-		t.Errorf("%d GPUs, want 1", n)
+	for vendor, want := range map[string]int{"0x10de": 1, "0x1002": 2} {
+		if n := onPCI(devices, vendor); n != want {
+			t.Errorf("%d GPUs of %s, want %d", n, vendor, want)
+		}
 	}
 	if n := onPCI(os.DirFS(t.TempDir()+"/none"), "0x10de"); n != -1 {
 		t.Errorf("%d GPUs where nothing can be seen", n)

@@ -32,6 +32,7 @@ func declarations() []declared {
 	return []declared{
 		{"hip.h", "hip/hip_runtime_api.h", hip, "hip[A-Z]", [][2]string{
 			{"HIP_OUT_OF_MEMORY", "hipErrorOutOfMemory"}, {"HIP_NO_DEVICE", "hipErrorNoDevice"}, {"HIP_NO_BINARY", "hipErrorNoBinaryForGpu"},
+			{"HIP_SET_ON_ACTIVE", "hipErrorSetOnActiveProcess"}, {"HIP_REGISTERED", "hipErrorHostMemoryAlreadyRegistered"},
 			{"HIP_STREAM_NON_BLOCKING", "hipStreamNonBlocking"}, {"HIP_HOST_REGISTER_PORTABLE", "hipHostRegisterPortable"},
 			{"HIP_SCHEDULE_BLOCKING_SYNC", "hipDeviceScheduleBlockingSync"},
 			{"HIP_PROPERTIES > 1472", "sizeof(hipDeviceProp_tR0600) == 1472"}, {"HIP_NAME", prop("name")}, {"HIP_MEMORY", prop("totalGlobalMem")},

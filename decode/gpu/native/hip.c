@@ -171,7 +171,9 @@ static int amd_open(int index, int blocking, mt_gpu **out) {
   mt_gpu_info unused = {0};
   int rc = device_of(index, g, &unused);
   if (!rc) rc = hip_kind(NULL, p_hipSetDevice(index));
-  if (!rc && blocking) rc = hip_kind(NULL, p_hipSetDeviceFlags(HIP_SCHEDULE_BLOCKING_SYNC));
+  // A device that is at work keeps its flags: its threads spin then.
+  int e = !rc && blocking ? p_hipSetDeviceFlags(HIP_SCHEDULE_BLOCKING_SYNC) : 0;
+  if (e && e != HIP_SET_ON_ACTIVE) rc = hip_kind(NULL, e);
   if (rc) {
     free(g);
     return rc;

@@ -18,6 +18,7 @@ enum {
   HIP_OUT_OF_MEMORY = 2,   // hipErrorOutOfMemory
   HIP_NO_DEVICE = 100,     // hipErrorNoDevice
   HIP_NO_BINARY = 209,     // hipErrorNoBinaryForGpu
+  HIP_SET_ON_ACTIVE = 708, // hipErrorSetOnActiveProcess
   HIP_REGISTERED = 712,    // hipErrorHostMemoryAlreadyRegistered
   HIP_STREAM_NON_BLOCKING = 1,
   HIP_HOST_REGISTER_PORTABLE = 1,

@@ -18,6 +18,10 @@ static int open_hiprtc(const char *dir, char *why, size_t n) {
   static const char *const places[] = {"/opt/rocm/lib/libhiprtc.so.7", "/opt/rocm/lib/libhiprtc.so.6", NULL};
   mt_library l = {.role = "compiler"};
   void *lib = mt_library_open(&l, dir, names);
+  const char *rocm = getenv("ROCM_PATH");
+  char in_rocm[256];
+  snprintf(in_rocm, sizeof in_rocm, "%s/lib", rocm ? rocm : "");
+  if (!lib && rocm && *rocm) lib = mt_library_open(&l, in_rocm, names);
   if (!lib) lib = mt_library_open(&l, "", *dir ? names : places);
   if (!lib) {
     snprintf(why, n, "no kernels for this GPU are built in, and hipRTC, which would compile them, can't be opened: %s", l.why);
