@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,15 +26,16 @@ import (
 	"github.com/microtome/microtome/synth"
 )
 
-// deviceServer is `microtome serve --device nvidia` as a process of its own, over
-// stand-ins for the vendor's libraries.
+// deviceServer is `microtome serve --device nvidia`, or amd, as a process of its
+// own, over stand-ins for the vendor's libraries.
 type deviceServer struct {
+	vendor string
 	cmd    *exec.Cmd
 	log    output
 	client *http.Client
 }
 
-func startDeviceServer(t *testing.T, args ...string) *deviceServer {
+func startDeviceServer(t *testing.T, vendor string, args ...string) *deviceServer {
 	t.Helper()
 	dir := t.TempDir()
 	for name, spec := range map[string]synth.Spec{"jpeg.svs": {Codec: synth.JPEG}, "zip.tiff": {Format: synth.TIFF, Codec: synth.Deflate}} {
@@ -43,13 +45,13 @@ func startDeviceServer(t *testing.T, args ...string) *deviceServer {
 		}
 	}
 	socket := filepath.Join(dir, "s.sock")
-	s := &deviceServer{client: &http.Client{Transport: &http.Transport{
+	s := &deviceServer{vendor: vendor, client: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		},
 	}}}
-	s.cmd = exec.Command("microtome", append([]string{"serve", dir, "--listen", "unix:" + socket, "--device", "nvidia",
-		"--device-libraries", fakeLibraries(t), "--device-memory", "64MiB"}, args...)...)
+	s.cmd = exec.Command("microtome", append([]string{"serve", dir, "--listen", "unix:" + socket, "--device", vendor,
+		"--device-libraries", fakeLibraries(t, vendor), "--device-memory", "64MiB"}, args...)...)
 	s.cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir())
 	s.cmd.Stderr = &s.log
 	if err := s.cmd.Start(); err != nil {
@@ -110,7 +112,7 @@ func (s *deviceServer) state(t *testing.T) deviceState {
 	if err := json.NewDecoder(resp.Body).Decode(&st); err != nil {
 		t.Fatal(err)
 	}
-	return st.Devices["nvidia:0"]
+	return st.Devices[s.vendor+":0"]
 }
 
 // worker is the process that the server has for the GPU, 0 when there is none.
@@ -139,7 +141,13 @@ const someItems = `"width":64,"height":48,"items":[{"slide":"jpeg.svs","x":10,"y
 // A worker that died three times is off, and on again when the operator says so;
 // the answers are the same all the time.
 func TestServeResetsADevice(t *testing.T) {
-	s := startDeviceServer(t)
+	for _, vendor := range fakeVendors() {
+		t.Run(vendor, func(t *testing.T) { testServeResetsADevice(t, vendor) })
+	}
+}
+
+func testServeResetsADevice(t *testing.T, vendor string) {
+	s := startDeviceServer(t, vendor)
 	batch := func() []byte {
 		_, b := s.post(t, `{"statuses":"last",`+someItems+`}`)
 		return b[:64+3*64*48*3] // the engine stands in the statuses
@@ -207,10 +215,59 @@ func TestServeResetsADevice(t *testing.T) {
 	t.Error("the worker outlived the server")
 }
 
+// A decoder that crashes, hangs or fails under way costs nobody an answer, nor the
+// GPU its work afterwards.
+func TestServeSurvivesItsGPU(t *testing.T) {
+	for vendor, decode := range map[string]string{"nvidia": "nvjpegDecodeBatched", "amd": "rocJpegDecodeBatched"} {
+		if !slices.Contains(fakeVendors(), vendor) {
+			continue
+		}
+		for _, what := range []string{"crash", "hang", "1"} {
+			if what == "hang" && vendor == "nvidia" {
+				continue // it takes long, and is one vendor's as another's
+			}
+			t.Run(vendor+" "+what, func(t *testing.T) {
+				t.Setenv("MICROTOME_FAKE", decode+":11:"+what)
+				t.Setenv("MICROTOME_FAKE_ONCE", filepath.Join(t.TempDir(), "once"))
+				s := startDeviceServer(t, vendor)
+				var want []byte
+				for i := range 6 {
+					start := time.Now()
+					_, got := s.post(t, `{"statuses":"last",`+someItems+`}`)
+					if d := time.Since(start); d > 5*time.Second {
+						t.Errorf("answer %d took %v", i, d)
+					}
+					if got = got[:64+3*64*48*3]; want == nil {
+						want = got
+					}
+					if !bytes.Equal(got, want) {
+						t.Errorf("answer %d differs", i)
+					}
+					for k := 0; s.state(t).State != "ready" && k < 500; k++ {
+						time.Sleep(10 * time.Millisecond)
+					}
+				}
+				if _, err := os.Stat(os.Getenv("MICROTOME_FAKE_ONCE")); err != nil {
+					t.Errorf("the fault never came: %v", err)
+				}
+				if st := s.state(t); st.State != "ready" || (st.Strikes == 0) != (what == "1") {
+					t.Errorf("in the end: %+v", st)
+				}
+			})
+		}
+	}
+}
+
 // Each item of a batch says whether a GPU or the CPU decoded it, in every format
 // that has room for it.
 func TestPatchesNameTheirEngine(t *testing.T) {
-	s := startDeviceServer(t)
+	for _, vendor := range fakeVendors() {
+		t.Run(vendor, func(t *testing.T) { testPatchesNameTheirEngine(t, vendor) })
+	}
+}
+
+func testPatchesNameTheirEngine(t *testing.T, vendor string) {
+	s := startDeviceServer(t, vendor)
 	items := strings.TrimSuffix(someItems, "]") + `,{"slide":"zip.tiff","x":300,"y":7},{"slide":"zip.tiff","x":-900,"y":-900},{"slide":"none.svs","x":0,"y":0}]`
 	want := []string{"rendered; engine=gpu", "rendered; engine=gpu", "rendered; engine=gpu", "rendered; engine=cpu", "empty; engine=none", ""}
 	for k, cache := range []string{"miss", "hit"} {

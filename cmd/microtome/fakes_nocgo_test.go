@@ -4,4 +4,4 @@ package main
 
 import "testing"
 
-func fakeLibraries(*testing.T) string { return "" }
+func fakeLibraries(*testing.T, string) string { return "" }

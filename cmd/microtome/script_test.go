@@ -30,14 +30,16 @@ func TestMain(m *testing.M) {
 //	size FILE WxH            checks the size of a picture
 //	doctored FILE TO         takes out of the doctor's JSON what is this host's
 //
-// and, with cgo, the variable FAKE: a folder of fake GPU libraries.
+// and, with cgo, the variables FAKE and FAKE_AMD: folders of NVIDIA's and AMD's fake
+// GPU libraries.
 func TestScripts(t *testing.T) {
-	fakes := fakeLibraries(t)
+	fakes, amd := fakeLibraries(t, "nvidia"), fakeLibraries(t, "amd")
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("XDG_CACHE_HOME", env.WorkDir+"/cache")
 			env.Setenv("FAKE", fakes)
+			env.Setenv("FAKE_AMD", amd)
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
