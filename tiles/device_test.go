@@ -237,13 +237,16 @@ func testDeviceUnderLoad(t *testing.T, vendor string) {
 }
 
 // Of two devices each slide has one, and a batch over many slides keeps its order.
-func TestSlidesHashToDevices(t *testing.T) { eachVendor(t, testSlidesHashToDevices) }
+func TestSlidesHashToDevices(t *testing.T) {
+	eachVendor(t, func(t *testing.T, vendor string) { testSlidesHashToDevices(t, vendor, vendor) })
+	t.Run("mixed", func(t *testing.T) { testSlidesHashToDevices(t, "nvidia", "amd") })
+}
 
-func testSlidesHashToDevices(t *testing.T, vendor string) {
+func testSlidesHashToDevices(t *testing.T, first, second string) {
 	cpu := decode.NewCPU(decode.Options{})
 	defer cpu.Close()
-	a := fakeDevice(t, vendor, cpu, nil)
-	b := fakeDevice(t, vendor, cpu, func(o *gpu.Options) { o.Index = 1 })
+	a := fakeDevice(t, first, cpu, nil)
+	b := fakeDevice(t, second, cpu, func(o *gpu.Options) { o.Index = 1 })
 	o := tiles.Options{Decoder: cpu, Encoder: cpu, PixelBytes: 8 << 20}
 	plain := newReader(t, o)
 	o.Devices = devices(a, b)

@@ -124,6 +124,29 @@ func TestOldRocJPEGIsRefused(t *testing.T) {
 	}
 }
 
+// What rocJPEG needs and is not there is named, and so is that it needs another HIP
+// than the engine's: a second runtime, which knows nothing of the first's memory.
+func TestRocJPEGNeedsOtherLibraries(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := amdFakes(t)
+	for _, c := range []struct {
+		soname string
+		there  bool
+		want   string
+	}{{"libva.so.2", false, "libva.so.2"}, {"libamdhip64.so.6", true, "another HIP"}} {
+		if err := fake.RocJPEGThatNeeds(v.dir, c.soname, c.there); err != nil {
+			t.Fatal(err)
+		}
+		s := Look(context.Background(), []string{self}, []string{workerEnv + "=1"}, "amd", v.dir)
+		if s.Trouble == nil || s.Trouble.Kind != wire.Missing || !strings.Contains(s.Trouble.Err.Error(), c.want) {
+			t.Errorf("%s: %v", c.soname, s.Trouble)
+		}
+	}
+}
+
 // A GPU that no code object is for has its kernels compiled, or is refused: in time,
 // whatever hipRTC does.
 func TestKernelsByHIPRTC(t *testing.T) {

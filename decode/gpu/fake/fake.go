@@ -83,6 +83,23 @@ func OldRocJPEG(dir, name string) error {
 	return rocjpeg(dir, name, nil, "-Wl,-soname,librocjpeg.so.0", "-DROCJPEG_0")
 }
 
+// RocJPEGThatNeeds builds a librocjpeg.so.1 that needs one more library, which is in
+// the folder too or, as on a host where it was not installed, is not.
+func RocJPEGThatNeeds(dir, soname string, there bool) error {
+	beside := dir
+	if !there {
+		var err error
+		if beside, err = os.MkdirTemp("", "microtome-fake"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(beside)
+	}
+	if err := build(beside, soname, "none.c", nil, "-Wl,-soname,"+soname); err != nil {
+		return err
+	}
+	return rocjpeg(dir, "librocjpeg.so.1", nil, "-Wl,-soname,librocjpeg.so.1", "-Wl,--no-as-needed", filepath.Join(beside, soname))
+}
+
 func rocjpeg(dir, name string, without []string, flags ...string) error {
 	flags = append(flags, "-ljpeg", "-L"+dir, "-l:libamdhip64.so.7", "-Wl,-rpath,$ORIGIN")
 	return build(dir, name, "rocjpeg.c", without, flags...)

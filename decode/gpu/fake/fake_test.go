@@ -63,10 +63,12 @@ func TestAMDBehaviour(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	run := exec.Command(check)
-	run.Dir = dir
-	if out, err := run.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	for _, faults := range []string{"", "node=first"} {
+		run := exec.Command(check)
+		run.Dir, run.Env = dir, append(os.Environ(), fake.Env+"="+faults)
+		if out, err := run.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", faults, err, out)
+		}
 	}
 }
 

@@ -1,7 +1,7 @@
 // The engine's kernels, one source for the GPUs and the host: integers only, no
 // shared memory, no barriers, nothing that knows how wide a wave is. Each is a
 // function of a global thread number; kernels.cu calls them and, on the host, the
-// tests' libcuda, ../fake/lib/cuda.c.
+// tests' fakes, ../fake/lib/launch.h.
 #ifndef MICROTOME_GPU_KERNELS_H
 #define MICROTOME_GPU_KERNELS_H
 

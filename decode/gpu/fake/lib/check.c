@@ -141,7 +141,28 @@ static void decoder(void) {
   SAY("grey after colour", css == 5, 0);
 }
 
+// first: every handle decodes on the first GPU, and its memory tells.
+static void first(void) {
+  File f = load("rgb420");
+  void *h, *p, *s = parsed(f, 0, "4:2:0");
+  Params params = {0};
+  hipSetDevice(1);
+  hipMalloc(&p, 2 * 65536);
+  Image to = image(p);
+  size_t own = free_memory();
+  SAY("a handle of the second GPU", rocJpegCreate(0, 1, &h), 0);
+  SAY("decodes", rocJpegDecodeBatched(h, &s, 1, &params, &to), 0);
+  SAY("without the GPU's memory", own - free_memory(), 0);
+  hipSetDevice(0);
+  SAY("but with the first one's", ((size_t)16 << 30) - free_memory(), 3840L * 2160 * 3 / 2);
+}
+
 int main(void) {
+  const char *faults = getenv("MICROTOME_FAKE");
+  if (faults && strstr(faults, "node=first")) {
+    first();
+    return failed != 0;
+  }
   runtime();
   decoder();
   return failed != 0;

@@ -1,0 +1,2 @@
+// A library that has nothing: others need it.
+extern int none;
