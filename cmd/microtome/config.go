@@ -38,6 +38,8 @@ type config struct {
 	DeviceLibraries string   `koanf:"device-libraries"`
 	DeviceSample    int      `koanf:"device-sample"`
 
+	QualificationDir string `koanf:"qualification-dir"`
+
 	Workers    int        `koanf:"workers"`
 	Queue      int        `koanf:"queue"`
 	Quality    int        `koanf:"quality"`

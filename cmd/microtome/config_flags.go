@@ -35,6 +35,7 @@ func addEngineSettings(f *pflag.FlagSet) {
 	f.String("device-memory", "0", "`size` of a device's memory for tiles and batches; 0 for half of what is free")
 	f.String("device-libraries", "", "`folder` of the GPU vendor's libraries (default: the system's)")
 	f.Int("device-sample", 1000, "one in so many tiles of a device is decoded on the CPU too and compared; 0 for none")
+	f.String("qualification-dir", "", "`folder` of the verdicts of doctor --qualify, without which no GPU is used (default: in the user's cache folder)")
 	f.Int("workers", 0, "decodes at once; 0 for one per processor (GOMAXPROCS)")
 	f.Int("queue", 0, "decodes that may wait before requests are refused; 0 for the default of the engine")
 	f.Int("quality", 80, "quality of JPEG and WebP answers, 1 to 100")

@@ -56,7 +56,7 @@ func openDevices(ctx context.Context, c *config, cpu microtome.Decoder) (list []
 	var whys []string
 	for _, v := range gpuVendors() {
 		if list, err = openVendor(ctx, v.name, nil, c, cpu); err == nil {
-			return list, "its pixels are libjpeg-turbo's on all tiles of the proof", nil
+			return list, "it is qualified, and its pixels are libjpeg-turbo's on all tiles of the proof", nil
 		}
 		whys = append(whys, err.Error())
 	}
@@ -69,11 +69,11 @@ func openVendor(ctx context.Context, vendor string, indexes []int, c *config, cp
 	if err != nil {
 		return nil, err
 	}
-	infos, err := gpu.Probe(ctx, worker, nil, vendor, c.DeviceLibraries)
+	there, err := lookFor(ctx, worker, vendor, c)
 	if err != nil {
 		return nil, err
 	}
-	if len(infos) == 0 {
+	if len(there.Devices) == 0 {
 		return nil, fmt.Errorf("the driver has no %s device", vendor)
 	}
 	if len(indexes) == 0 {
@@ -84,14 +84,18 @@ func openVendor(ctx context.Context, vendor string, indexes []int, c *config, cp
 		sample = -1 // the engine's 0 is its default
 	}
 	for _, i := range indexes {
-		if i >= len(infos) {
-			err = fmt.Errorf("there is no device %s:%d: the driver has %d", vendor, i, len(infos))
+		if i >= len(there.Devices) {
+			err = fmt.Errorf("there is no device %s:%d: the driver has %d", vendor, i, len(there.Devices))
 			break
 		}
+		if err = there.qualified(i); err != nil {
+			break
+		}
+		info := &there.Devices[i].Info
 		var e microtome.Device
 		e, err = gpu.Open(gpu.Options{Vendor: vendor, Index: i, Libraries: c.DeviceLibraries, CPU: cpu, Worker: worker,
-			Batch: infos[i].Batch,
-			Arena: deviceBudget(c, &infos[i]), Sample: sample})
+			Batch: info.Batch,
+			Arena: deviceBudget(c, info), Sample: sample})
 		if err != nil {
 			break
 		}

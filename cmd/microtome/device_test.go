@@ -52,7 +52,7 @@ func startDeviceServer(t *testing.T, vendor string, args ...string) *deviceServe
 	}}}
 	s.cmd = exec.Command("microtome", append([]string{"serve", dir, "--listen", "unix:" + socket, "--device", vendor,
 		"--device-libraries", fakeLibraries(t, vendor), "--device-memory", "64MiB"}, args...)...)
-	s.cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir())
+	s.cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir(), "MICROTOME_QUALIFICATION_DIR="+passesOf(t, vendor))
 	s.cmd.Stderr = &s.log
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)

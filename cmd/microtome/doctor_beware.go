@@ -108,7 +108,7 @@ func (s surroundings) pretends() (list []string) {
 		list = append(list, "HSA_OVERRIDE_GFX_VERSION="+v+" has the GPU taken for another: kernels of that one are run on it; unset it")
 	}
 	if v := s.env("HSA_XNACK"); v != "" {
-		list = append(list, "HSA_XNACK="+v+" changes how the GPU runs; libraries built for the other way do not load: unset it")
+		list = append(list, "HSA_XNACK="+v+": our kernels fit any setting, but a library that was built for the other one does not load")
 	}
 	return list
 }
