@@ -14,20 +14,22 @@ import (
 )
 
 const (
-	// The battery's engine decodes the largest batches by one call.
-	lanes, mostTiles = 2, 257
-	arenaBytes       = 256 << 20
-	ringBytes        = 128 << 20
-	stepTime         = 2 * time.Minute
+	// A decoder has room for a call of the largest tiles it has seen: one of many
+	// tiles is an engine's own, which sees small ones.
+	lanes, tiles, mostTiles = 2, 16, 257
+	arenaBytes              = 256 << 20
+	ringBytes               = 128 << 20
+	stepTime                = 2 * time.Minute
 )
 
-// battery is one run. e is its engine, on which all but a few steps are run.
+// battery is one run. e is its engine, on which all but a few steps are run; many
+// decodes the largest batches by one call, nil until the first.
 type battery struct {
-	o      Options
-	ctx    context.Context
-	e      *gpu.Engine
-	result Result
-	lost   bool
+	o       Options
+	ctx     context.Context
+	e, many *gpu.Engine
+	result  Result
+	lost    bool
 }
 
 // step is a name and what it does.
@@ -50,8 +52,11 @@ func Run(ctx context.Context, o Options) Result {
 	for _, s := range b.steps() {
 		b.take(ctx, s)
 	}
-	if b.e != nil {
-		if err := b.e.Close(); err != nil {
+	for _, e := range []*gpu.Engine{b.e, b.many} {
+		if e == nil {
+			continue
+		}
+		if err := e.Close(); err != nil {
 			b.result.Steps = append(b.result.Steps, Step{Name: "close", Verdict: Failed, Reason: err.Error()})
 		}
 	}
@@ -117,7 +122,7 @@ func (b *battery) engine(change func(*gpu.Options)) (*gpu.Engine, error) {
 	o := gpu.Options{
 		Vendor: from.Vendor, Index: from.Index, Libraries: from.Libraries, CPU: from.CPU, Worker: from.Worker, Env: from.Env,
 		Start: from.Start, Timeout: from.Timeout, Quiet: true,
-		Lanes: lanes, Batch: mostTiles, Arena: arenaBytes, Ring: ringBytes, Beside: -1, Sample: -1,
+		Lanes: lanes, Batch: tiles, Arena: arenaBytes, Ring: ringBytes, Beside: -1, Sample: -1,
 	}
 	if change != nil {
 		change(&o)

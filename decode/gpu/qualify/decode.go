@@ -219,15 +219,18 @@ func (b *battery) crowd(n int, seed uint64) ([]*picture, error) {
 // libjpeg-turbo's.
 func (b *battery) batch(n int) error {
 	list, err := b.crowd(n, uint64(1000*n))
+	if err == nil && b.many == nil {
+		b.many, err = b.engine(func(o *gpu.Options) { o.Lanes, o.Batch = 1, mostTiles })
+	}
 	if err != nil {
 		return err
 	}
-	together, err := samplesOf(b.ctx, b.e, 0, list)
+	together, err := samplesOf(b.ctx, b.many, 0, list)
 	if err != nil {
 		return err
 	}
 	for i, p := range list {
-		alone, err := samplesOf(b.ctx, b.e, 0, []*picture{p})
+		alone, err := samplesOf(b.ctx, b.many, 0, []*picture{p})
 		if err != nil {
 			return err
 		}

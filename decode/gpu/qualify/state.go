@@ -156,7 +156,7 @@ func (b *battery) freeMemory() (int64, error) {
 // twoLanes decodes other batches on two streams at once.
 func (b *battery) twoLanes() error {
 	return b.atOnce(func(k int) error {
-		list, err := b.crowd(24, uint64(24_000+1000*k))
+		list, err := b.crowd(tiles, uint64(24_000+1000*k))
 		if err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func (b *battery) twoEngines() error {
 		}
 		for range 4 {
 			if k == 0 {
-				err = exact(b.ctx, b.e, 0, list)
+				err = b.served(b.e, list)
 			} else {
 				err = b.served(other, list)
 			}
