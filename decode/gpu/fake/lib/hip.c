@@ -184,7 +184,7 @@ int hipMemcpyHtoDAsync(void *d, const void *s, size_t n, void *st) {
 int hipMemcpyDtoHAsync(void *d, void *s, size_t n, void *st) {
   FAULT("hipMemcpyDtoHAsync");
   DEVICE_MEMORY(s, n, st);
-  memcpy(d, s, n);
+  memcpy(d, s, n - PLANTED("short"));
   return 0;
 }
 int hipMemsetD8Async(void *d, unsigned char v, size_t n, void *st) {

@@ -10,6 +10,7 @@
 // the first GPU), node=refused (no handle for a GPU whose node is not found).
 #include <pthread.h>
 
+#include "defect_decode.h"
 #include "hip.h"
 #include "planes.h"
 
@@ -165,6 +166,7 @@ typedef struct {
   int device, node, cores, entries;
   Entry pool[POOL];
   pthread_mutex_t lock; // calls on one handle follow one another
+  Keep keep;
 } Handle;
 
 // How many cores decode JPEG: docs/reference/rocjpeg-formats-and-architectures.
@@ -334,7 +336,7 @@ static int surface_copy(const Handle *h, const Entry *e, int k, int w, int ht, c
 
 // submit: SubmitDecodeBatched. The chunk's pictures are grouped by what surfaces they
 // need, and each group has a set.
-static int submit(Handle *h, Stream **s, int n, const Params *params, int broken, int entry[], int slot[], int stale) {
+static int submit(Handle *h, Stream **s, int n, const Params *params, int broken, int entry[], int slot[], int stale, Defects *wrong, int at) {
   char v[32];
   for (int i = 0; i < n; i++) {
     if (!s[i]) return INVALID_PARAMETER;
@@ -354,33 +356,31 @@ static int submit(Handle *h, Stream **s, int n, const Params *params, int broken
       if (s[j]->w > w) w = s[j]->w;
       if (s[j]->h > ht) ht = s[j]->h;
     }
-    int at = entry_get(h, s[i]->css, count, w, ht);
-    if (at < 0) return INVALID_PARAMETER;
-    h->pool[at].busy = 1;
+    int got = entry_get(h, s[i]->css, count, w, ht);
+    if (got < 0) return INVALID_PARAMETER;
+    h->pool[got].busy = 1;
     for (int j = i; j < n; j++)
-      if (s[j]->css == s[i]->css) entry[j] = at;
+      if (s[j]->css == s[i]->css) entry[j] = got;
   }
   for (int i = 0; i < n; i++) {
     Picture p;
     if (i == broken || !picture_decode(s[i]->data, s[i]->len, &p)) return RUNTIME_ERROR;
     // VCN is told of restarts that the data do not have.
     if (s[i]->restart && !s[i]->restarts_here) memset(p.plane[0], 0x55, (size_t)p.w[0] * p.h[0]);
-    surface_write(&h->pool[entry[i]], slot[i], &p, s[i]->css, stale && i == 0);
+    int skip = !defect_picture(wrong, &h->keep, &p, at + i);
+    surface_write(&h->pool[entry[i]], slot[i], &p, s[i]->css, skip || (stale && i == 0));
     picture_free(&p);
   }
   return 0;
 }
 
-// decode: DecodeBatched. An error leaves the surfaces of its chunk busy for ever, and
-// the pictures from there on unwritten.
-static int decode(Handle *h, Stream **s, int n, const Params *params, Image *to) {
-  int f = fault("rocJpegDecodeBatched"), entry[CORES], slot[CORES];
-  if (f == FAULT_SKIP) return 0;
-  int broken = f && f != FAULT_FLIP && f != FAULT_STALE ? n / 2 : n;
+// chunks decodes and copies as many pictures at a time as there are cores.
+static int chunks(Handle *h, Stream **s, int n, const Params *params, Image *to, int f, Defects *wrong) {
+  int broken = f && f != FAULT_FLIP && f != FAULT_STALE ? n / 2 : n, entry[CORES], slot[CORES];
   if (h->cores == 0) hang(); // for (i = 0; i < n; i += cores)
   for (int i = 0; i < n; i += h->cores) {
     int chunk = n - i < h->cores ? n - i : h->cores;
-    int rc = submit(h, s + i, chunk, params + i, broken - i, entry, slot, f == FAULT_STALE);
+    int rc = submit(h, s + i, chunk, params + i, broken - i, entry, slot, f == FAULT_STALE, wrong, i);
     for (int k = 0; k < chunk && !rc; k++)
       rc = surface_copy(h, &h->pool[entry[k]], slot[k], s[i + k]->w, s[i + k]->h, &to[i + k]);
     if (rc) return broken < n ? f : rc;
@@ -388,6 +388,25 @@ static int decode(Handle *h, Stream **s, int n, const Params *params, Image *to)
   }
   if (f == FAULT_FLIP) to[0].channel[0][0] ^= 1;
   return 0;
+}
+
+// decode: DecodeBatched. An error leaves the surfaces of its chunk busy for ever, and
+// the pictures from there on unwritten.
+static int decode(Handle *h, Stream **s, int n, const Params *params, Image *to) {
+  int f = fault("rocJpegDecodeBatched");
+  if (f == FAULT_SKIP) return 0;
+  const uint8_t **data = calloc(n, sizeof *data);
+  size_t *len = calloc(n, sizeof *len);
+  for (int i = 0; i < n && s[i]; i++) {
+    data[i] = s[i]->data;
+    len[i] = s[i]->len;
+  }
+  Defects wrong = defects_begin(n, data, len);
+  int rc = defect_refuses(n) ? RUNTIME_ERROR : chunks(h, s, n, params, to, f, &wrong);
+  defects_end(&wrong);
+  free(data);
+  free(len);
+  return rc;
 }
 
 int rocJpegDecodeBatched(void *handle, void **streams, int n, const Params *params, Image *to) {
